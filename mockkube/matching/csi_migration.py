@@ -1,4 +1,4 @@
-"""CSI migration: in-tree volume sources with the CSI driver, handle and topology that replace them.
+"""CSI migration: translates in-tree volume sources to the CSI drivers that replace them.
 
 upstream 1.36: csi-translation-lib/plugins, scheduler/framework/plugins/volumebinding/binder.go
 """
@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from mockkube.api.types import Object, ReadOnlyObject
 
+# Annotation of a CSINode that lists the plugins migrated on that node.
 MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
-"""Annotation of a CSINode that lists the plugins migrated on that node."""
 
 _ZONE: Final = "topology.kubernetes.io/zone"
 _REGION: Final = "topology.kubernetes.io/region"
@@ -25,7 +25,7 @@ _AWS_VOLUME: Final = re.compile(r"vol-[^/]*")
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """An in-tree plugin and its CSI driver. The scheduler considers only migrations that have `begun`."""
+    """An in-tree plugin and the CSI driver that replaces it; the scheduler ignores it unless `begun`."""
 
     source: str
     plugin: str
@@ -90,6 +90,7 @@ def _aws_id(text: str) -> str:
 
 def _google_id(disk: str, labels: Mapping[str, str]) -> str:
     zones = (labels.get(_BETA_ZONE) or labels.get(_ZONE) or "").split(_ZONE_DELIMITER)
+    # Several zones in one label mean a regional disk.
     if len(zones) > 1:
         return f"projects/{_UNSPECIFIED}/regions/{_google_region(zones)}/disks/{disk}"
     return f"projects/{_UNSPECIFIED}/zones/{zones[0] or _UNSPECIFIED}/disks/{disk}"
@@ -118,8 +119,11 @@ def translate(volume: ReadOnlyObject, takeover: Migration) -> ReadOnlyObject:
     if any(requirement.get("values") for requirement in _requirements(terms) if requirement["key"] == zone):
         terms = [_rename_keys(term, renamed) for term in terms]
     else:
+        # Without zones in the affinity they come from the label, which older provisioners set; the zone key is then
+        # added, not renamed.
         terms = [_rename_keys(term, {**renamed, zone: zone}) for term in terms]
         if zones := _label_zones(volume, zone):
+            # Each term gets the zones, because terms are alternatives; without terms a new one is added.
             terms = [_with_zones(term, takeover.zone_key, zones) for term in terms or [{}]]
     if not terms:
         return volume

@@ -1,4 +1,4 @@
-"""Integers in canonical form, as `Gt` and `Lt` of tolerations require.
+"""Canonical integers: the values that `Gt` and `Lt` of tolerations compare.
 
 upstream 1.36: api/core/v1/toleration.go, apimachinery/pkg/api/validate/content/decimal_int.go
 """
@@ -9,18 +9,18 @@ from mockkube.api import names
 
 
 def parse_canonical(text: str) -> int:
-    """Parse a canonical 64-bit integer; raise NumberError with upstream's words for anything else."""
-    wrong = names.decimal_integer(text)
-    if wrong:
-        raise NumberError(",".join(wrong))
+    """Parse a canonical 64-bit integer; raise NumberError with upstream's text for anything else."""
+    errors = names.decimal_integer(text)
+    if errors:
+        raise NumberError(",".join(errors))
     return parse_int64(text)
 
 
 def integer_errors(text: str) -> list[str]:
     """Return upstream's validation errors for a value of `Gt` or `Lt`: its form first, then its range."""
-    wrong = names.decimal_integer(text)
+    errors = names.decimal_integer(text)
     try:
         parse_int64(text)
     except NumberError as error:
-        wrong.append(str(error))
-    return wrong
+        errors.append(str(error))
+    return errors

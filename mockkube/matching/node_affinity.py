@@ -1,4 +1,4 @@
-"""Required node affinity of a pod: `nodeSelector` and required terms, both of which must match.
+"""Required node affinity of a pod: both `nodeSelector` and the required terms must match.
 
 upstream 1.36: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go
 """
@@ -15,14 +15,14 @@ from mockkube.matching.node_selectors import LabelOperator, Labels, NodeSelector
 class RequiredNodeAffinity:
     """Requirements of a pod on the labels and the name of its node."""
 
+    # Labels of `nodeSelector`.
     labels: tuple[tuple[str, str], ...]
-    """Labels of `nodeSelector`."""
+    # Required terms; None if the pod has no such field.
     selector: NodeSelector | None
-    """Required terms; None without the field."""
 
     @property
     def empty(self) -> bool:
-        """Return whether there are no requirements."""
+        """True if the pod requires nothing of its node."""
         return not self.labels and self.selector is None
 
     def matches(self, labels: Labels, node_name: str) -> bool:
@@ -40,5 +40,6 @@ def required_node_affinity(
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get(REQUIRED)
     terms = () if required is None else required.get("nodeSelectorTerms") or ()
+    # An empty list of terms differs from a missing field: it matches no node.
     selector = None if required is None else compile_terms(terms, operators, report=report)
     return RequiredNodeAffinity(tuple((spec.get("nodeSelector") or {}).items()), selector)

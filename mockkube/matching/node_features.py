@@ -1,4 +1,4 @@
-"""Node declared features: the version that adds each, and the pods that need it.
+"""Node declared features: the version that adds each, and which pods need it.
 
 upstream 1.36: staging/src/k8s.io/component-helpers/nodedeclaredfeatures/features
 """
@@ -13,12 +13,12 @@ from mockkube.features.versions import Version
 
 @dataclass(frozen=True, slots=True)
 class NodeFeature:
-    """A feature that kubelets declare, named like its gate."""
+    """A feature that kubelets declare in the node's status, named like its gate."""
 
     name: str
     since: Version
+    # Returns whether a pod with this spec needs the feature; None if no pod does.
     needed_by: Callable[[ReadOnlyObject], bool] | None = None
-    """Returns whether a pod with this spec needs the feature; None if no pod does."""
 
 
 def known_features(version: Version) -> tuple[NodeFeature, ...]:
@@ -41,6 +41,7 @@ def _shares_network_not_users(spec: ReadOnlyObject) -> bool:
 
 
 def _binds_with_options(spec: ReadOnlyObject) -> bool:
+    # Ephemeral containers have volume mounts, but no restart rules.
     containers = (*_containers(spec), *(spec.get("ephemeralContainers") or ()))
     return any(mount.get("bindMountOptions") for one in containers for mount in one.get("volumeMounts") or ())
 

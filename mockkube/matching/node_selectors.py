@@ -17,8 +17,8 @@ from mockkube.matching.taints import Operator, Unreadable
 Labels = Mapping[str, str]
 LabelTest = Callable[[Labels], bool]
 NameTest = Callable[[str], bool]
+# Called with each value that an additional operator could not parse, and with the label's key.
 Report = Callable[[Unreadable, str], None]
-"""Called with each value that an additional operator could not parse, and with the label's key."""
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _SEMVER: Final = ("SemverGt", "SemverLt", "SemverEq")
 _FIELD_OPERATORS: Final = ("In", "NotIn")
@@ -27,18 +27,18 @@ _NAME: Final = "metadata.name"
 
 @dataclass(frozen=True, slots=True)
 class OfValues:
-    """An operator of any number of any values, which also says what it makes of a node without the label."""
+    """Operator with any number of values, which also decides about nodes without the label."""
 
     matches: Callable[[Sequence[str], str | None], bool]
 
 
+# An operator that a proposal adds. One of tolerations takes exactly one value, and never matches a missing label.
 LabelOperator = Operator | OfValues
-"""An operator beyond the built-in ones; one of taints asks for exactly one value, and for a label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A compiled term: its tests, or the errors that prevent it from matching."""
+    """A compiled term: its tests, or the errors that keep it from matching."""
 
     labels: tuple[LabelTest, ...]
     names: tuple[NameTest, ...]
@@ -46,7 +46,7 @@ class Term:
     weight: int = 0
 
     def matches(self, labels: Labels, node_name: str) -> bool:
-        """Return whether the node passes every test; a node without a name passes those on its name."""
+        """Return whether a node passes every test; one without a name passes those on its name."""
         if self.errors or not all(test(labels) for test in self.labels):
             return False
         return not node_name or all(test(node_name) for test in self.names)
@@ -54,7 +54,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class NodeSelector:
-    """Compiled terms, without empty ones, which match nothing."""
+    """Compiled terms; empty ones are left out, since they match nothing."""
 
     terms: tuple[Term, ...]
 
@@ -121,12 +121,12 @@ def _term(
     label_tests, name_tests = [], []
     for index, requirement in enumerate(term.get("matchExpressions") or ()):
         where = f"{at}.matchExpressions[{index}]"
-        errors += (found := _requirement_errors(requirement, operators, where))
-        if not found:
+        errors += (requirement_errors := _requirement_errors(requirement, operators, where))
+        if not requirement_errors:
             label_tests.append(_label_test(requirement, operators, report))
     for index, requirement in enumerate(term.get("matchFields") or ()):
-        errors += (found := _field_errors(requirement, f"{at}.matchFields[{index}]"))
-        if not found:
+        errors += (requirement_errors := _field_errors(requirement, f"{at}.matchFields[{index}]"))
+        if not requirement_errors:
             name_tests.append(_name_test(requirement))
     return Term(tuple(label_tests), tuple(name_tests), tuple(errors), weight)
 
@@ -136,14 +136,15 @@ def _requirement_errors(requirement: ReadOnlyObject, operators: Mapping[str, Lab
     if name not in _OPERATORS and name not in operators:
         return [_unsupported_operator(at, name, _OPERATORS)]
     errors = []
-    if wrong := names.qualified_name(key):
-        errors.append(str(invalid(f"{at}.key", key, "; ".join(wrong))))
+    if name_errors := names.qualified_name(key):
+        errors.append(str(invalid(f"{at}.key", key, "; ".join(name_errors))))
+    # The values of such an operator need not be label values: only its own check knows their form.
     if isinstance(operators.get(name), OfValues):
         return errors
     errors += _count_errors(name, values, f"{at}.values")
     for index, value in enumerate(values):
-        if wrong := names.label_value(value):
-            errors.append(str(invalid(keyed(f"{at}.values[{index}]", key), value, "; ".join(wrong))))
+        if name_errors := names.label_value(value):
+            errors.append(str(invalid(keyed(f"{at}.values[{index}]", key), value, "; ".join(name_errors))))
     return errors
 
 
@@ -153,6 +154,7 @@ def _unsupported_operator(at: str, name: str, supported: Sequence[str]) -> str:
 
 
 def _count_errors(name: str, values: Sequence[str], at: str) -> list[str]:
+    # upstream prints a nil slice as null, not as an empty list.
     shown: Any = list(values) or None
     match name:
         case "In" | "NotIn":
@@ -191,6 +193,7 @@ def _label_test(
         case "In":
             return lambda labels: labels.get(key) in values
         case "NotIn":
+            # A node without the label passes, unlike for In.
             return lambda labels: labels.get(key) not in values
         case "Exists":
             return lambda labels: key in labels
@@ -238,6 +241,7 @@ def _field_errors(requirement: ReadOnlyObject, at: str) -> list[str]:
 
 
 def _name_test(requirement: ReadOnlyObject) -> NameTest:
+    # Nodes have no other field: one of another name counts as empty, as in upstream's fields.Set.
     known = requirement.get("key", "") == _NAME
     value, wanted = requirement["values"][0], requirement["operator"] == "In"
     return lambda node_name: ((node_name if known else "") == value) is wanted

@@ -10,7 +10,7 @@ from mockkube.api.types import ReadOnlyObject
 
 
 class VolumeClaim(NamedTuple):
-    """A PersistentVolumeClaim by name; `generated` ones belong to the pod alone."""
+    """A PersistentVolumeClaim by name; `generated` ones belong to one pod."""
 
     name: str
     generated: bool = False
@@ -26,12 +26,12 @@ def volume_claims(pod: ReadOnlyObject) -> Iterator[VolumeClaim]:
 
 
 def ephemeral_name(pod: ReadOnlyObject, volume: ReadOnlyObject) -> str:
-    """Return the name of the claim made for an ephemeral volume."""
+    """Return the name of the claim that is generated for an ephemeral volume."""
     return f"{pod['metadata']['name']}-{volume['name']}"
 
 
 class DeviceClaim(NamedTuple):
-    """A ResourceClaim of a pod: its name once created, whether it is generated, whether it is needed at all."""
+    """A ResourceClaim of a pod: its name once it exists, whether it is generated, whether it is unneeded."""
 
     name: str = ""
     generated: bool = False
@@ -39,11 +39,12 @@ class DeviceClaim(NamedTuple):
 
 
 def device_claim(pod: ReadOnlyObject, wanted: ReadOnlyObject) -> DeviceClaim:
-    """Return the state of a pod's resource claim; a claim without a name is not created yet."""
+    """Return the state of a claim in a pod's `resourceClaims`; without a name it does not exist yet."""
     if wanted.get("resourceClaimName"):
         return DeviceClaim(wanted["resourceClaimName"])
     for status in (pod.get("status") or {}).get("resourceClaimStatuses") or ():
         if status["name"] == wanted["name"]:
             name = status.get("resourceClaimName")
+            # The resource claim controller records an empty name for a claim that the pod does not need.
             return DeviceClaim(name, generated=True) if name else DeviceClaim(unneeded=True)
     return DeviceClaim()

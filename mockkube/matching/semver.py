@@ -12,12 +12,13 @@ from mockkube_cel.golang.strconv import NumberError, parse_uint64
 
 from mockkube.api.fields import quoted
 
+# Number of parsed versions that are cached; the least recently used one is dropped.
 CACHE_MAX: Final = 4096
-"""Number of parsed versions that are cached; the least recently used one is dropped."""
 
 _RELEASE: Final = re.compile(r"(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})\.(0|[1-9][0-9]{0,17})")
 _DIGITS: Final = re.compile("[0-9]*")
 _ALPHANUMERIC: Final = re.compile("[-0-9A-Za-z]*")
+# Go's unicode.IsSpace.
 _SPACES: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
@@ -25,7 +26,7 @@ _SPACES: Final = (
 
 
 class SemverError(ValueError):
-    """The text is no semantic version; the message is upstream's."""
+    """Text that is no semantic version; the message is upstream's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class Version:
     precedence: tuple[Any, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        # A release sorts after its prereleases: its tail begins with 1, theirs with 0. Numeric identifiers sort before
+        # others.
         tail = (0, *((0, part) if isinstance(part, int) else (1, part) for part in self.pre)) if self.pre else (1,)
         object.__setattr__(self, "precedence", (self.major, self.minor, self.patch, tail))
 
@@ -104,6 +107,7 @@ def _normalize(text: str, short: str) -> Version:
 
 
 def _strip_zeros(part: str) -> str:
+    # upstream counts bytes here.
     if len(part.encode(errors="surrogatepass")) < 2:
         return part
     part = part.lstrip("0")

@@ -1,4 +1,4 @@
-"""Tolerations and taints: compiled once per toleration, with the operators that the component knows.
+"""Taints and tolerations: tolerations are compiled once, with the operators of a component.
 
 upstream 1.36: api/core/v1/toleration.go, component-helpers/scheduling/corev1/helpers.go
 """
@@ -13,24 +13,24 @@ from mockkube.api.types import ReadOnlyObject
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A value that an operator cannot parse, of a taint or toleration, with the reason. It never matches."""
+    """A value of a taint or toleration that cannot be parsed, with the reason; it never matches."""
 
     owner: str
     value: str
     reason: str
+    # Type name in logs; empty for an expression.
     type: str = ""
-    """Type name in logs; empty for an expression."""
 
 
 Outcome = bool | Unreadable
+# Returns whether a taint's value matches.
 ValueTest = Callable[[str], Outcome]
-"""Returns whether a taint's value matches."""
+# Compiles a toleration's value to a test.
 Operator = Callable[[str], ValueTest]
-"""Compiles a toleration's value to a test."""
+# Evaluates a compiled expression on a taint; a failed evaluation returns an `Unreadable`.
 Expression = Callable[[ReadOnlyObject], Outcome]
-"""Evaluates a compiled expression on a taint; a failed evaluation returns an `Unreadable`."""
+# Called with each value that could not be parsed while matching, and with the taint.
 Report = Callable[[Unreadable, ReadOnlyObject], None]
-"""Called with each value that could not be parsed while matching, and with the taint."""
 
 
 def comparison(read: Callable[[str], Any], compare: Callable[[Any, Any], bool], type_name: str = "value") -> Operator:
@@ -43,6 +43,7 @@ def comparison(read: Callable[[str], Any], compare: Callable[[Any, Any], bool], 
         try:
             bound = read(value)
         except ValueError as error:
+            # Parsed once, but reported for every taint it is compared with: the real components log each comparison.
             unreadable = Unreadable("toleration", value, str(error), type_name)
             return lambda taint_value: unreadable
 
@@ -59,7 +60,7 @@ def comparison(read: Callable[[str], Any], compare: Callable[[Any, Any], bool], 
 
 @dataclass(frozen=True, slots=True)
 class TaintRules:
-    """Toleration semantics of one component: operators beyond Equal and Exists, and expressions if enabled."""
+    """Toleration rules of one component: operators beyond Equal and Exists, and expressions if enabled."""
 
     operators: Mapping[str, Operator] = field(default_factory=dict)
     expressions: Callable[[str], Expression] | None = None
@@ -68,7 +69,7 @@ class TaintRules:
 
 @dataclass(frozen=True, slots=True)
 class CompiledToleration:
-    """A compiled toleration; `source` is the original."""
+    """A compiled toleration; `source` is the object it was compiled from."""
 
     source: ReadOnlyObject
     check: Expression
@@ -87,6 +88,8 @@ class CompiledToleration:
 def compile_toleration(toleration: ReadOnlyObject, rules: TaintRules) -> CompiledToleration:
     """Compile a toleration with a component's rules."""
     if expression := toleration.get("expression"):
+        # Without the gate the toleration matches nothing; it must not fall back to its empty key, which would match
+        # all.
         check = rules.expressions(expression) if rules.expressions else _never
         return CompiledToleration(toleration, check, rules.report)
     test = _value_test(toleration, rules.operators)
@@ -106,6 +109,7 @@ def _value_test(toleration: ReadOnlyObject, operators: Mapping[str, Operator]) -
             return lambda taint_value: True
         case name if name in operators:
             return operators[name](value)
+    # An operator of a proposal that this component does not have.
     return lambda taint_value: False
 
 
@@ -115,6 +119,7 @@ def _field_check(toleration: ReadOnlyObject, test: ValueTest) -> Expression:
     def check(taint: ReadOnlyObject) -> Outcome:  # hot: per pod and class of nodes
         if effect and effect != taint.get("effect"):
             return False
+        # An empty effect or key matches every one.
         if key and key != taint.get("key"):
             return False
         return test(taint.get("value", ""))

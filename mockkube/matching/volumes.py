@@ -1,4 +1,4 @@
-"""Binding rules of PersistentVolumes and claims: storage class, binding state, best match.
+"""Binding rules of PersistentVolumes and claims: storage class, claimRef, best match.
 
 upstream 1.36: component-helpers/storage/volume/pv_helpers.go, helpers.go
 """
@@ -18,12 +18,12 @@ from mockkube.matching.node_selectors import LabelOperator, NodeSelector, compil
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
+# Provisioner of classes whose volumes are created manually.
 NOT_PROVISIONED: Final = "kubernetes.io/no-provisioner"
-"""Provisioner of classes whose volumes are created manually."""
 
 
 def class_of(obj: ReadOnlyObject) -> str:
-    """Return the storage class of a claim or volume; the beta annotation counts before the field."""
+    """Return the storage class of a claim or volume; the beta annotation precedes the field."""
     annotations = obj["metadata"].get("annotations") or {}
     name: str = annotations[CLASS_ANNOTATION] if CLASS_ANNOTATION in annotations else _spec_class(obj)
     return name
@@ -44,7 +44,7 @@ def fully_bound(claim: ReadOnlyObject) -> bool:
 
 
 def refers_to(volume: ReadOnlyObject, claim: ReadOnlyObject) -> bool:
-    """Return whether the volume's claimRef is this claim; a reference without uid fits any claim of the name."""
+    """Return whether the volume's claimRef is this claim; without a uid it fits any claim of the name."""
     reference = volume["spec"].get("claimRef")
     if reference is None:
         return False
@@ -55,16 +55,17 @@ def refers_to(volume: ReadOnlyObject, claim: ReadOnlyObject) -> bool:
 
 
 def bound_to(volume: ReadOnlyObject, claim: ReadOnlyObject) -> Object | None:
-    """Return the volume with its claimRef set; None if it is set already."""
-    kept, metadata = refers_to(volume, claim), claim["metadata"]
+    """Return the volume with its claimRef set to the claim; None if it is set already."""
+    bound_before, metadata = refers_to(volume, claim), claim["metadata"]
     reference = volume["spec"].get("claimRef") or {}
-    marked = kept or has_annotation(volume, BOUND_BY_CONTROLLER)
-    if kept and reference.get("uid") == metadata["uid"]:
+    set_by_controller = bound_before or has_annotation(volume, BOUND_BY_CONTROLLER)
+    if bound_before and reference.get("uid") == metadata["uid"]:
         return None
     spec = {**volume["spec"], "claimRef": _reference(claim)}
     old = volume["metadata"]
     annotations = old.get("annotations") or {}
-    if not marked:
+    if not set_by_controller:
+        # Marks a claimRef that the controller has set and may therefore clear; one set by the user stays.
         annotations = {**annotations, BOUND_BY_CONTROLLER: "yes"}
     return {**volume, "metadata": {**old, "annotations": annotations} if annotations else old, "spec": spec}
 
@@ -83,7 +84,7 @@ def _reference(claim: ReadOnlyObject) -> Object:
 
 @dataclass(frozen=True, slots=True)
 class RequiredLabel:
-    """A label with its allowed values that every node reaching the volume must have."""
+    """A label, with its allowed values, that every node which reaches the volume must have."""
 
     key: str
     values: tuple[str, ...]
@@ -91,7 +92,7 @@ class RequiredLabel:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """A volume as matching needs it; `affinity` is None when any node will do."""
+    """A PersistentVolume as matching needs it; `affinity` is None if every node can reach it."""
 
     obj: ReadOnlyObject
     name: str
@@ -127,7 +128,7 @@ class Volume:
 
     @property
     def reserved(self) -> bool:
-        """Return whether a claimRef is set."""
+        """True if a claimRef is set."""
         return "claimRef" in self.obj["spec"]
 
     def fits(self, labels: Mapping[str, str]) -> bool:
@@ -142,9 +143,10 @@ def affinity_of(volume: ReadOnlyObject, operators: Mapping[str, LabelOperator]) 
 
 
 def _pin(volume: ReadOnlyObject) -> RequiredLabel | None:
-    """Return a label that every node reaching the volume must have; None if that is not obvious."""
+    """Return a label that every node which reaches the volume must have; None if that is not obvious."""
     required = (volume["spec"].get("nodeAffinity") or {}).get("required") or {}
     terms = list(required.get("nodeSelectorTerms") or ())
+    # Terms are alternatives: with several of them no single label is required.
     if len(terms) != 1:
         return None
     wanted = (one for one in terms[0].get("matchExpressions") or () if one.get("operator") == "In")
@@ -158,7 +160,7 @@ def amount(text: str | None) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRequirements:
-    """Requirements of a claim on its volume."""
+    """Requirements of a claim for its volume."""
 
     claim: ReadOnlyObject
     size: Decimal
@@ -184,12 +186,12 @@ class ClaimRequirements:
 
     @property
     def sized(self) -> bool:
-        """Return whether the claim requests a size."""
+        """True if the claim requests a size."""
         return "storage" in ((self.claim["spec"].get("resources") or {}).get("requests") or {})
 
     @property
     def name(self) -> str:
-        """Return the claim's namespace and name, as in messages."""
+        """Namespace and name of the claim, as in messages."""
         return f"{self.claim['metadata']['namespace']}/{self.claim['metadata']['name']}"
 
 
@@ -208,14 +210,14 @@ def _selector(claim: ReadOnlyObject) -> LabelSelector | None:
 class SearchConditions:
     """Conditions of a search for a volume.
 
-    `labels` are those of the node that must reach the volume; None if no node is known yet. Then `delayed` leaves
-    volumes that are not reserved for the claim to the scheduler.
+    `labels` are those of the node that must reach the volume; None if no node is known yet. In that case `delayed`
+    leaves volumes that are not reserved for the claim to the scheduler.
     """
 
     labels: Mapping[str, str] | None = None
     delayed: bool = False
+    # True if VolumeAttributesClasses are enabled; otherwise volumes with one match no claim.
     attributes_classes: bool = True
-    """True if VolumeAttributesClasses are enabled; otherwise volumes with one match no claim."""
 
 
 def find_volume(
@@ -233,6 +235,7 @@ def find_volume(
             continue
         reachable = terms.labels is None or volume.fits(terms.labels)
         if volume.reserved:
+            # Reserved for this claim: no other volume may take its place, even if the node cannot reach this one.
             return volume if reachable else None
         if not reachable or (terms.labels is None and terms.delayed):
             continue
@@ -247,10 +250,12 @@ def suits(wish: ClaimRequirements, volume: Volume, *, on_node: bool) -> bool:
         return False
     if volume.mode != wish.mode or volume.attributes_class != wish.attributes_class:
         return False
+    # A volume bound to the claim by its user need not have its class, labels or access modes.
     if volume.reserved:
         return refers_to(volume.obj, wish.claim)
     if not volume.available or volume.storage_class != wish.storage_class:
         return False
     if wish.selector is not None and not wish.selector.matches(volume.labels):
         return False
+    # The volume controller, which knows no node, has looked the volumes up by access modes already.
     return not on_node or wish.access_modes <= volume.access_modes

@@ -1,6 +1,7 @@
-"""One module per enhancement proposal: its gate, its release train, what it adds, how that is judged and matched.
+"""Enhancement proposals (KEPs) that are not released: gate, release train, fields, checks, operators, plugins.
 
-A proposal is data and pure functions. Not here: what is released, which lives where released code has it, and what a
-component does with a verdict. Read `proposal.py` for the shape, `catalogue.py` for the list, `lending.py` for what a
-component of some version gets of them, `impact.py` and `placement.py` for what breaks without a gate.
+A proposal is data and pure functions, one module each. Not here: features that are released, which are part of the code
+they belong to, and what a component does with a result. Read `proposal.py` for the shape of a proposal, `catalogue.py`
+for the list, `component_extensions.py` for what a component of some version gets of them, `server_impact.py` and
+`placement_impact.py` for what breaks without a gate.
 """

@@ -1,7 +1,6 @@
-"""Answers to single questions about tolerations and node selectors, as one component would give them.
+"""Evaluation of single tolerations and node selectors as one component would evaluate them.
 
-Nothing is decided here: what is asked is decoded, judged and matched by the same code that serves objects. Answers are
-plain JSON.
+The input is decoded, validated and matched by the code that serves objects. Results are plain JSON.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,15 +29,16 @@ def answer_tolerations(
     asked: Iterable[ReadOnlyObject],
     caps: Capabilities,
 ) -> Object:
-    """Say how a new pod's tolerations are judged, and which of them tolerates each taint; Mismatch for a wrong type."""
+    """Validate a new pod's tolerations and match them with taints; raise Mismatch for a wrong type."""
     trains = trains_of(caps)
     schema = schema_for(caps.version, trains)
     codec, node = Codec(schema), schema.node(TOLERATION)
-    seen = [codec.decode(node, toleration, Found()) for toleration in tolerations]
-    errors = pod_rules(caps, extensions_for(caps.version, trains)).judge_tolerations(seen, "spec.tolerations")
-    compiled = taints.compile_tolerations(seen, taint_rules(caps, ExpressionCache().expression))
+    decoded = [codec.decode(node, toleration, Found()) for toleration in tolerations]
+    errors = pod_rules(caps, extensions_for(caps.version, trains)).judge_tolerations(decoded, "spec.tolerations")
+    # A cache of its own: a question must not count in the cache metrics of a component.
+    compiled = taints.compile_tolerations(decoded, taint_rules(caps, ExpressionCache().expression))
     return {
-        "tolerations": seen,
+        "tolerations": decoded,
         "valid": not errors,
         "errors": [str(error) for error in errors],
         "taints": [_about(taint, compiled, caps) for taint in asked],
@@ -47,16 +47,16 @@ def answer_tolerations(
 
 def _about(taint: ReadOnlyObject, tolerations: Sequence[CompiledToleration], caps: Capabilities) -> Object:
     outcomes = [(toleration.source, toleration.check(taint)) for toleration in tolerations]
-    verdicts = [
+    reasons = [
         {"matches": outcome is True, "reason": refusal(source, taint, outcome, caps)} for source, outcome in outcomes
     ]
-    return {"taint": taint, "tolerated": any(one["matches"] for one in verdicts), "by": verdicts}
+    return {"taint": taint, "tolerated": any(one["matches"] for one in reasons), "by": reasons}
 
 
 def near_misses(
     tolerations: Iterable[CompiledToleration], taint: ReadOnlyObject, caps: Capabilities
 ) -> list[dict[str, Any]]:
-    """Tell of each toleration that could be meant for a taint which none tolerates why it does not match."""
+    """Explain why tolerations of a taint's key, or of any key, do not match the taint."""
     return [
         {"toleration": one.source, "reason": refusal(one.source, taint, one.check(taint), caps)}
         for one in tolerations
@@ -65,12 +65,13 @@ def near_misses(
 
 
 def refusal(toleration: ReadOnlyObject, taint: ReadOnlyObject, outcome: Outcome, caps: Capabilities) -> str:
-    """Say why a toleration does not match, as far as it is not plain from the values."""
+    """Return why a toleration does not match, unless the values show it."""
     if outcome is True:
         return ""
     if isinstance(outcome, Unreadable):
         return outcome.reason
     operator = toleration.get("operator", "")
+    # The gate comes first: without it the operator or expression has no effect, whatever its value.
     gate = kep_5500.GATE if toleration.get("expression") else _gate_of(operator, caps)
     if gate and not caps.enabled(gate):
         known = gate in registry(caps.version, trains_of(caps)).histories
@@ -96,20 +97,20 @@ def answer_selector(
     node_name: str,
     caps: Capabilities,
 ) -> Object:
-    """Say how node affinity of a new pod is judged, and what it makes of a node; Mismatch for a wrong type."""
+    """Validate node affinity of a new pod and match it with a node; raise Mismatch for a wrong type."""
     trains = trains_of(caps)
     schema = schema_for(caps.version, trains)
-    seen = Codec(schema).decode(schema.node(_NODE_AFFINITY), affinity, Found())
+    decoded = Codec(schema).decode(schema.node(_NODE_AFFINITY), affinity, Found())
     extensions = extensions_for(caps.version, trains)
     rules = SelectorRules(extensions=extensions, allowed=extensions.allowed(caps, (), ()))
     operators = selector_operators(caps)
-    required = node_selectors.compile_terms(seen.get(REQUIRED, {}).get("nodeSelectorTerms") or (), operators)
-    preferred = node_selectors.compile_preferred(seen.get(PREFERRED, ()), operators)
-    errors = validate_affinity({"nodeAffinity": seen}, "spec.affinity", rules, allow_invalid_values=False)
+    required = node_selectors.compile_terms(decoded.get(REQUIRED, {}).get("nodeSelectorTerms") or (), operators)
+    preferred = node_selectors.compile_preferred(decoded.get(PREFERRED, ()), operators)
+    errors = validate_affinity({"nodeAffinity": decoded}, "spec.affinity", rules, allow_invalid_values=False)
     return {
         "valid": not errors,
         "errors": [str(error) for error in errors],
-        "match": REQUIRED not in seen or required.matches(labels, node_name),
+        "match": REQUIRED not in decoded or required.matches(labels, node_name),
         "score": preferred.score(labels, node_name),
         "unreadable": [*required.errors, *preferred.errors],
     }

@@ -1,7 +1,7 @@
-"""Every proposal that is built in, in the order of its number; one that is released in full has no module any more.
+"""Catalogue of the built-in proposals, in the order of their numbers.
 
-KEP-3094 (`nodeAffinityPolicy`, `nodeTaintsPolicy`) is GA and locked since 1.33: nothing of it is proposed. Proposals
-from outside come with the trains that bring them: see `outside.py`.
+A proposal that is released in full has no module any more: KEP-3094 (`nodeAffinityPolicy`, `nodeTaintsPolicy`) is GA
+and locked since 1.33. Proposals of users come with the trains that bring them: see `loading.py`.
 """
 
 from typing import Final
@@ -16,13 +16,13 @@ PROPOSALS: Final[tuple[Proposal, ...]] = (
     kep_5721.PROPOSAL,
 )
 
+# Release trains of the built-in proposals, unless a cluster's configuration says otherwise.
 TRAINS: Final[tuple[ReleaseTrain, ...]] = (
     *PROPOSED,
     *(proposal.train for proposal in PROPOSALS if proposal.train is not None),
 )
-"""How the built-in proposals travel, unless a cluster's configuration says otherwise."""
 
 
 def proposals_on(trains: tuple[ReleaseTrain, ...]) -> tuple[Proposal, ...]:
-    """Return the built-in proposals, and those from outside that these trains bring."""
+    """Return the built-in proposals, and those of users that these trains bring."""
     return (*PROPOSALS, *(train.brings for train in trains if train.brings is not None))

@@ -1,4 +1,4 @@
-"""Checks of what a proposal from outside declares, before any component gets it."""
+"""Validation of the declarations of a user's proposal, before any component gets it."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,13 +23,13 @@ _TYPES: Final = ("string", "integer", "boolean", "number", "array", "object")
 
 
 class ProposalError(ValueError):
-    """A proposal that cannot be used: names the place, what is wrong and what would be right, in one line."""
+    """Proposal that cannot be used: names the place, the error and the remedy, in one line."""
 
 
 def check(proposal: Proposal, place: str) -> None:
-    """Raise ProposalError for the first thing in a proposal that cannot be used."""
-    for wrong in _wrong(proposal):
-        raise ProposalError(f"{place}: {wrong}")
+    """Raise ProposalError for the first error in a proposal."""
+    for error in _wrong(proposal):
+        raise ProposalError(f"{place}: {error}")
 
 
 def _wrong(proposal: Proposal) -> Iterator[str]:
@@ -51,6 +51,7 @@ def _wrong(proposal: Proposal) -> Iterator[str]:
 
 
 def _wrong_gate(proposal: Proposal) -> Iterator[str]:
+    # A user's file is not type-checked: every value may be anything.
     gate: Any = proposal.gate
     train: Any = proposal.train
     if not isinstance(gate, str) or not _GATE.fullmatch(gate):
@@ -90,12 +91,13 @@ def _wrong_operators(proposal: Proposal) -> Iterator[str]:
                 yield f"{table}: {name!r} is {type(operator).__name__}: give an Operator(check, test)"
             elif not callable(getattr(operator, "check", None)):
                 yield f"{table}: {name!r} has no check: give a function of the value and its path"
+            # A test that is not wrapped would fail the component at its first pod.
             elif not isinstance(operator.test, OfValues) and _arguments(operator.test) != 1:
                 yield f"{table}: {name!r} has a test of another shape: wrap the function in by_pair or by_values"
 
 
 def _arguments(test: Any) -> int:
-    """Return the number of arguments that a function asks for; -1 for what is no function."""
+    """Return the number of required positional arguments of a function; -1 for anything else."""
     try:
         parameters = signature(test).parameters.values()
     except (TypeError, ValueError):
@@ -116,15 +118,16 @@ def _wrong_fields(definition: str, added: Mapping[str, Any]) -> Iterator[str]:
         if not isinstance(field, Field):
             yield f"fields: {definition}.{name} is {type(field).__name__}: give a Field(schema)"
             continue
+        # In any version: a field that exists only in some of them would be overwritten there.
         for schema in known:
             if name in schema.definitions[definition].get("properties", {}):
                 yield f"fields: {definition} has {name!r} already in {schema.version}: give it another name"
                 break
-        yield from (f"fields: {definition}.{name}: {wrong}" for wrong in _wrong_schema(field.schema, known[0]))
+        yield from (f"fields: {definition}.{name}: {error}" for error in _wrong_schema(field.schema, known[0]))
 
 
 def _wrong_schema(raw: Any, schema: Schema) -> Iterator[str]:
-    """Yield what is wrong with the JSON schema of a field."""
+    """Yield the errors in the JSON schema of a field."""
     if not isinstance(raw, Mapping):
         yield f"its schema is {type(raw).__name__}: give a JSON schema, like {{'type': 'string'}}"
     elif "$ref" in raw:
@@ -139,11 +142,11 @@ def _wrong_schema(raw: Any, schema: Schema) -> Iterator[str]:
         if isinstance(raw.get("additionalProperties"), Mapping):
             inner["*"] = raw["additionalProperties"]
         for name, one in inner.items():
-            yield from (f"{name}: {wrong}" for wrong in _wrong_schema(one, schema))
+            yield from (f"{name}: {error}" for error in _wrong_schema(one, schema))
 
 
 def _meant(name: str) -> str:
-    """Return which type may have been meant: one of the same last part, or one written alike."""
+    """Suggest a type: one with the same last part, or one that is written alike."""
     known = Schema(NEWEST).definitions
     last = name.rpartition(".")[2]
     close = [one for one in known if one.rpartition(".")[2] == last] or get_close_matches(name, known, n=1)
@@ -176,14 +179,14 @@ def _kind_text(group: str, kind: str) -> str:
 
 def check_together(proposals: Iterable[Proposal]) -> None:
     """Raise ProposalError for the first name that two proposals declare."""
-    seen: dict[tuple[str, str], Proposal] = {}
+    declared: dict[tuple[str, str], Proposal] = {}
     for proposal in proposals:
         for key in _names(proposal):
-            other = seen.setdefault(key, proposal)
+            other = declared.setdefault(key, proposal)
             if other is not proposal:
-                what, name = key
+                kind_of_name, name = key
                 raise ProposalError(
-                    f"{_origin(proposal)}: {what} {name} is declared by {_origin(other)} already: "
+                    f"{_origin(proposal)}: {kind_of_name} {name} is declared by {_origin(other)} already: "
                     "leave one out, or give it another name"
                 )
 

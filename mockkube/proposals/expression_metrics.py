@@ -1,4 +1,4 @@
-"""Metrics of the caches of compiled expressions: each component, and each controller, has one of its own."""
+"""Metrics of the caches of compiled expressions; each component and controller has its own cache."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,18 +14,20 @@ HELP = "Expressions of tolerations that were compiled already, and that had to b
 
 @dataclass(frozen=True, slots=True)
 class ExpressionMetrics:
-    """Collector that reads a cache when metrics are asked for."""
+    """Collector that reads a cache when metrics are scraped."""
 
     name: str
     labels: tuple[tuple[str, str], ...]
     cache: ExpressionCache
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing: several controllers have a series of the same name."""
+        """Return nothing, since several controllers have a series of the same name."""
+        # The registry rejects a second collector that describes a name it knows; it does not check an empty
+        # description.
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Yield hits and misses as of now."""
+        """Yield the present numbers of hits and misses, and the cost."""
         family = GaugeMetricFamily(self.name, HELP, labels=[*dict(self.labels), "result"])
         values = [value for _, value in self.labels]
         statistics = self.cache.statistics
@@ -38,7 +40,7 @@ class ExpressionMetrics:
 
 
 def measured_cache(registry: CollectorRegistry, name: str, **labels: str) -> ExpressionCache:
-    """Return a new cache of expressions whose hits and misses are in a registry under a name."""
+    """Return a new cache of expressions and register its metrics under a name."""
     cache = ExpressionCache()
     registry.register(ExpressionMetrics(name, tuple(labels.items()), cache))
     return cache

@@ -1,4 +1,4 @@
-"""KEP-5471: `Gt` and `Lt` in tolerations of pods and, from its Beta stage on, in those of devices."""
+"""KEP-5471: `Gt` and `Lt` in tolerations of pods and, from its Beta stage on, of devices."""
 
 import operator
 from collections.abc import Mapping
@@ -18,13 +18,13 @@ COMPARISONS: Final[Mapping[str, taints.Operator]] = {
 
 
 def check(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Require an integer in its one canonical form, of 64 bits."""
+    """Require a 64-bit integer in canonical form."""
     value = toleration.get("value", "")
     return [invalid(f"{at}.value", value, text) for text in integers.integer_errors(value)]
 
 
 def refuse(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Refuse the operator while the gate is off; upstream lists it as supported all the same."""
+    """Reject the operator while the gate is off; upstream lists it as supported nevertheless."""
     return [not_supported(f"{at}.operator", toleration["operator"], ("Equal", "Exists", "Lt", "Gt"))]
 
 

@@ -1,4 +1,4 @@
-"""KEP-5500: tolerate the taints of which a CEL expression says so."""
+"""KEP-5500: tolerate the taints for which a CEL expression evaluates to true."""
 
 from functools import lru_cache
 from typing import Final
@@ -25,21 +25,21 @@ _compiled: Final = lru_cache(PROGRAMS_MAX)(TAINTS.compile)
 
 
 def check(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Ask for an expression alone: not too long, of type bool, and never too expensive."""
+    """Require an expression without other fields: not too long, of type bool, and never too expensive."""
     here, expression = f"{at}.{FIELD}", toleration[FIELD]
-    found = [invalid(here, expression, _ALONE)] if any(toleration.get(name) for name in _EXCLUDED) else []
+    errors = [invalid(here, expression, _ALONE)] if any(toleration.get(name) for name in _EXCLUDED) else []
     if len(expression.encode(errors="surrogatepass")) > EXPRESSION_BYTES_MAX:
-        return [*found, too_long(here, EXPRESSION_BYTES_MAX)]  # and nobody compiles it
-    return found + admission_errors(expression, compiled(expression), here)
+        return [*errors, too_long(here, EXPRESSION_BYTES_MAX)]  # and nobody compiles it
+    return errors + admission_errors(expression, compiled(expression), here)
 
 
 def compiled(expression: str) -> Compiled:
-    """Return an expression compiled; what was asked lately is remembered."""
+    """Return the compiled expression, from a cache of recent ones."""
     return _compiled(expression)
 
 
 def refuse(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Refuse the field while its gate is off; the proposal gives no text for it."""
+    """Reject the field while its gate is off; the proposal gives no text for it."""
     return [forbidden(f"{at}.{FIELD}", _GATE_OFF)]
 
 

@@ -19,16 +19,16 @@ _ONE_VALUE: Final = "must be specified single value when `operator` is 'SemverLt
 
 
 def check_toleration(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Ask for a version that can be read tolerantly."""
+    """Require a version that parses tolerantly."""
     return _validate_version(toleration.get("value", ""), f"{at}.value")
 
 
 def check_requirement(requirement: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Ask for one value, and a version."""
+    """Require exactly one value, which is a version."""
     values = requirement.get("values", ())
-    found = [] if len(values) == 1 else [required(f"{at}.values", _ONE_VALUE)]
-    # The proposal's code blames the whole list, its example the one value: users see what the example shows.
-    return found + [error for i, value in enumerate(values) for error in _validate_version(value, f"{at}.values[{i}]")]
+    errors = [] if len(values) == 1 else [required(f"{at}.values", _ONE_VALUE)]
+    # The proposal's code reports the path of the list, its example that of the value; users see what the example shows.
+    return errors + [error for i, value in enumerate(values) for error in _validate_version(value, f"{at}.values[{i}]")]
 
 
 def _validate_version(text: str, at: str) -> list[FieldError]:

@@ -1,7 +1,7 @@
-"""What a component of some version gets of the proposals: types, rules of validation, operators, scheduler plugins.
+"""Extensions of a component of some version by proposals: schema, validation rules, operators, plugins.
 
-Answers are remembered by version and trains, so servers of one version share types, and rules can be told apart by
-identity. Whether a gate is on is asked where a rule is used, except for matching: there the gates are settled once.
+Results are cached by version and trains, so that servers of one version share schemas, and rules can be compared by
+identity. Validation asks for a gate whenever it uses a rule; matching rules are built for the gates of one component.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -33,14 +33,14 @@ _REMEMBERED_MAX: Final = 32
 
 
 def aboard(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> tuple[Proposal, ...]:
-    """Return the proposals that a component of that version has."""
+    """Return the proposals that a component of that version knows."""
     return tuple(proposal for proposal in proposals_on(trains) if proposal.aboard(version, trains))
 
 
 def overlays_for(
     version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS
 ) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-    """Return the fields that a version has beyond the published ones, by type."""
+    """Return the fields that proposals add to the published ones, by type."""
     overlays: dict[str, dict[str, Mapping[str, Any]]] = {}
     for proposal in aboard(version, trains):
         fields = [(TOLERATION, proposal.toleration_fields), *proposal.fields.items()]
@@ -52,13 +52,13 @@ def overlays_for(
 
 @lru_cache(_REMEMBERED_MAX)
 def schema_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> Schema:
-    """Return the types of a version; beyond the newest published one only the proposals add something."""
+    """Return the schema of a version; one beyond the newest published has that one's, plus proposals."""
     return Schema(min(version, NEWEST), overlays_for(version, trains))
 
 
 @lru_cache(_REMEMBERED_MAX)
 def extensions_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> Extensions:
-    """Return what proposals add to the validation of tolerations and selectors by a server of that version."""
+    """Return the extensions of tolerations and selectors for the validation of a server of that version."""
     proposals = aboard(version, trains)
     if not proposals:
         return NO_EXTENSIONS
@@ -75,6 +75,7 @@ def extensions_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) 
         device_tolerations={
             name: op.rule(one.gate, unsupported_toleration)
             for one in proposals
+            # Operators of devices may come with a later stage than the rest of the proposal.
             if one.aboard(version, trains, one.devices_since)
             for name, op in one.device_tolerations.items()
         },
@@ -83,7 +84,7 @@ def extensions_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) 
 
 @lru_cache(_REMEMBERED_MAX)
 def object_rules_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> ObjectRules:
-    """Return what proposals add to the validation of whole objects by a server of that version."""
+    """Return the rules that proposals add to the validation of objects by a server of that version."""
     proposals = aboard(version, trains)
     fields = tuple(
         field.rule_of(definition, name, one.gate)
@@ -100,7 +101,7 @@ def taint_rules(
     expressions: Callable[[str], Expression] | None = None,
     log: Callable[[str], None] | None = None,
 ) -> TaintRules:
-    """Return what a component makes of tolerations.
+    """Return the toleration rules of a component.
 
     `expressions` compiles CEL with the component's own cache, `log` writes the errors of its log.
     """
@@ -121,7 +122,7 @@ def selector_operators(caps: Capabilities) -> Mapping[str, LabelOperator]:
 
 
 def device_taint_rules(caps: Capabilities) -> TaintRules:
-    """Return what a component makes of the tolerations of devices."""
+    """Return the toleration rules for devices of a component."""
     trains = trains_of(caps)
     proposals = [
         one
@@ -134,12 +135,12 @@ def device_taint_rules(caps: Capabilities) -> TaintRules:
 
 
 def scheduler_plugins(caps: Capabilities) -> Iterator[tuple[SchedulerPlugin, bool]]:
-    """Yield the plugins of the proposals that a scheduler has, and whether their gates are on."""
+    """Yield the plugins of the proposals that a scheduler knows, and whether their gates are on."""
     for proposal in aboard(caps.version, trains_of(caps)):
         for plugin in proposal.scheduler_plugins:
             yield plugin, caps.enabled(proposal.gate)
 
 
 def _switched_on(caps: Capabilities) -> list[Proposal]:
-    """Return the proposals whose gate is on: the gates of a component are those its version has."""
+    """Return the proposals whose gate is on; a component has only the gates that its version knows."""
     return [proposal for proposal in proposals_on(trains_of(caps)) if caps.enabled(proposal.gate)]

@@ -1,8 +1,8 @@
-"""Proposals from outside: Python files that the user names, and entry points of installed distributions.
+"""Loading of proposals from Python files that users name, and from entry points of distributions.
 
-A file, or what an entry point refers to, has PROPOSAL or PROPOSALS. Everything is checked before anything is used, so
-nothing is half loaded. Files come from a cluster's configuration, or for the whole process from MOCKKUBE_PROPOSALS,
-which child processes inherit.
+A file, or the object of an entry point, has PROPOSAL or PROPOSALS. Everything is checked before anything is used, so
+a broken file leaves nothing behind. Files come from a cluster's configuration, or for the whole process from
+MOCKKUBE_PROPOSALS, which child processes inherit.
 """
 
 import copyreg
@@ -33,7 +33,7 @@ _NAME: Final = re.compile(r"[^0-9A-Za-z_]")
 
 
 def load(path: str | Path) -> tuple[Proposal, ...]:
-    """Return the proposals of a Python file; ProposalError if it cannot be used. A file that changed is read again."""
+    """Return the proposals of a Python file; raise ProposalError if it cannot be used."""
     file = Path(os.path.abspath(Path(path).expanduser()))
     try:
         status = file.stat()
@@ -41,6 +41,7 @@ def load(path: str | Path) -> tuple[Proposal, ...]:
         raise ProposalError(f"{path}: {error.strerror}: give a Python file that holds PROPOSAL") from None
     if not file.is_file():
         raise ProposalError(f"{path}: not a file: give a Python file that holds PROPOSAL")
+    # Modification time and size are part of the cache key, so that a file that changed is loaded again.
     return _load(str(file), status.st_mtime_ns, status.st_size)
 
 
@@ -62,6 +63,7 @@ def _module_of(file: str) -> ModuleType:
     except BaseException as error:
         sys.modules.pop(name, None)
         if before is not None:
+            # A file that fails to load again leaves its previous module in place, which running clusters still use.
             sys.modules[name] = before
         if isinstance(error, KeyboardInterrupt):
             raise
@@ -83,7 +85,7 @@ def _failure(file: str, error: BaseException) -> str:
 
 
 def _proposals_in(module: Any, place: str) -> Sequence[Any]:
-    """Return what a module declares, or what an entry point refers to itself."""
+    """Return the proposals that a module declares; an entry point may also refer to them directly."""
     if isinstance(module, Proposal):
         return (module,)
     if isinstance(module, list | tuple):
@@ -106,7 +108,7 @@ def _checked(found: Sequence[Any], place: str) -> tuple[Proposal, ...]:
 
 
 def given(proposals: Iterable[Proposal]) -> tuple[Proposal, ...]:
-    """Return proposals that a program gives as objects, checked."""
+    """Return proposals that a program passes as objects, after validating them."""
     return tuple(one if one.origin else _given(one) for one in proposals)
 
 
@@ -128,8 +130,8 @@ def installed() -> tuple[Proposal, ...]:
 
 
 def _is_declared() -> bool:
-    """Return whether any installed distribution names the group."""
-    # Every start asks this: reading the files takes 3 ms, importlib.metadata takes 50.
+    """Return whether any installed distribution has entry points of the group."""
+    # Runs at every start: reading the files takes 3 ms, importing importlib.metadata 50.
     folders = (Path(one or ".") for one in sys.path)
     patterns = [f"*.{kind}-info/entry_points.txt" for kind in ("dist", "egg")]
     files = (file for folder in folders for pattern in patterns for file in folder.glob(pattern))
@@ -140,29 +142,29 @@ def _of_entry_point(entry: Any) -> tuple[Proposal, ...]:
     distribution = f" of {entry.dist.name}" if entry.dist is not None else ""
     place = f"entry point {entry.name!r}{distribution}"
     try:
-        found = entry.load()
+        declared = entry.load()
     except Exception as error:  # whatever the code of a distribution does must not end in a traceback
         text = " ".join(str(error).split())
         raise ProposalError(f"{place}: {type(error).__name__}: {text}: correct or uninstall it") from None
-    return _checked(_proposals_in(found, place), place)
+    return _checked(_proposals_in(declared, place), place)
 
 
 def usual_proposals() -> tuple[Proposal, ...]:
-    """Return the proposals from outside that this process has: of MOCKKUBE_PROPOSALS, and installed ones."""
+    """Return the proposals of this process: those of MOCKKUBE_PROPOSALS, and installed ones."""
     paths = [path.strip() for path in os.environ.get(VARIABLE, "").split(",")]
     return tuple(dict.fromkeys((*installed(), *(one for path in paths if path for one in load(path)))))
 
 
 def usual_trains() -> tuple[ReleaseTrain, ...]:
-    """Return how all proposals travel unless a cluster's configuration says otherwise."""
+    """Return the release trains of all proposals, unless a cluster's configuration says otherwise."""
     return with_proposals(TRAINS, usual_proposals())
 
 
 @lru_cache(32)
 def with_proposals(trains: tuple[ReleaseTrain, ...], proposals: tuple[Proposal, ...]) -> tuple[ReleaseTrain, ...]:
-    """Return trains that also bring these proposals; ProposalError for proposals that do not go together.
+    """Return trains that also bring these proposals; raise ProposalError if two declare the same name.
 
-    Stages that the trains have for a gate already stay: somebody has asked for them.
+    Stages that the trains already have for a gate stay: they come from the user's configuration.
     """
     known = {train.gate: train for train in trains}
     for proposal in proposals:
@@ -171,19 +173,19 @@ def with_proposals(trains: tuple[ReleaseTrain, ...], proposals: tuple[Proposal, 
         if train.brings not in (None, proposal):
             check_together((train.brings, proposal))
         known[proposal.gate] = replace(train, aliases=train.aliases or proposal.train.aliases, brings=proposal)
-    boarded = tuple(known.values())
-    check_together(proposals_on(boarded))
-    return boarded
+    extended = tuple(known.values())
+    check_together(proposals_on(extended))
+    return extended
 
 
 def trains_of(caps: Capabilities) -> tuple[ReleaseTrain, ...]:
-    """Return the trains that a component goes by."""
+    """Return the release trains that a component follows."""
     return caps.trains or usual_trains()
 
 
 @contextmanager
 def using(paths: Sequence[str | Path]) -> Iterator[None]:
-    """Let this process, and those it starts, have the proposals of files; ProposalError if one cannot be used."""
+    """Add the proposals of files to this process and its children; raise ProposalError for an unusable one."""
     before = os.environ.get(VARIABLE)
     files = [os.path.abspath(Path(path).expanduser()) for path in paths]
     for file in files:
@@ -201,13 +203,11 @@ def using(paths: Sequence[str | Path]) -> Iterator[None]:
 
 
 def origins() -> tuple[str, ...]:
-    """Return the files that this process has its proposals from, for commands that are shown to be typed again."""
+    """Return the files of this process's proposals, for commands that are printed to be run again."""
     return tuple(dict.fromkeys(one.origin for one in usual_proposals() if os.path.isabs(one.origin)))
 
 
-# Other processes load a proposal again: functions of a file that nobody imported cannot be sent to them.
-
-
+# Worker processes load a proposal again: functions of a file that no module imports cannot be pickled.
 def _reduce(proposal: Proposal) -> tuple[Callable[..., Proposal], tuple[Any, ...]]:
     if not proposal.origin:
         return Proposal, tuple(getattr(proposal, one.name) for one in fields(proposal))

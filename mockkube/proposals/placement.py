@@ -1,7 +1,7 @@
-"""What breaks at the components that place pods and keep them in place, when they lose a gate or grow older.
+"""Impact on the components that place and evict pods, when they lose a gate or go back to an older version.
 
-Tolerations and node affinity are decoded and compiled as the component does it now and as it would then. Where the
-node of a pod is known, the pod's taints are looked at; where it is not, the reason says what it depends on.
+Tolerations and node affinity are decoded and compiled twice: as the component does now, and as it would do then. If
+the node of a pod is known, the pod is matched with its taints; if not, the reason names the taints it depends on.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,13 +23,13 @@ _FINISHED: Final = ("Succeeded", "Failed")
 _EVICTING: Final = ("NoExecute",)
 _KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
 
+# Taints of the known nodes, by name.
 Taints = Mapping[str, Sequence[ReadOnlyObject]]
-"""The taints of the nodes that are known, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """One component as it is and as it would be, and the nodes that are known."""
+    """One component before and after the change, and the taints of the known nodes."""
 
     component: str
     before: View
@@ -40,14 +40,15 @@ class Placement:
         """Yield what breaks for an object at this component."""
         if not (self.before.knows(obj) and self.after.knows(obj)):
             return
-        was = self.before.decode(obj)
-        seen = self.after.decode(was)
-        if (was.get("status") or {}).get("phase") in _FINISHED and was["kind"] == "Pod":
+        now = self.before.decode(obj)
+        then = self.after.decode(now)
+        # A finished pod is neither scheduled nor evicted any more.
+        if (now.get("status") or {}).get("phase") in _FINISHED and now["kind"] == "Pod":
             return
-        yield from self._of_tolerations(was, seen)
-        yield from self._of_affinity(was)
-        yield from self._of_devices(was)
-        yield from self._of_fields(was, seen)
+        yield from self._of_tolerations(now, then)
+        yield from self._of_affinity(now)
+        yield from self._of_devices(now)
+        yield from self._of_fields(now, then)
 
     def _of_tolerations(self, was: ReadOnlyObject, seen: ReadOnlyObject) -> Iterator[Finding]:
         spec, left = places.pod_spec(was), places.pod_spec(seen)
@@ -61,10 +62,11 @@ class Placement:
                 yield finding(self.component, was, part.at, f"{why}: {outcome}")
 
     def _outcome(self, was: ReadOnlyObject, spec: Part, left: Part, part: Part) -> str:
-        """Say what follows for the pods; nothing if the component does not look at such a toleration."""
+        """Return the consequence for the pods; empty if the component ignores such a toleration."""
         effect = part.value.get("effect", "")
         is_pod, node = was["kind"] == "Pod", spec.value.get("nodeName", "")
         match self.component:
+            # A pod that is bound is no longer the scheduler's business.
             case "kube-scheduler" if is_pod and node:
                 return ""
             case "kube-scheduler" if effect == "PreferNoSchedule":
@@ -73,6 +75,7 @@ class Placement:
                 nodes = self._closed(spec, left) if is_pod else []
                 closed = f" ({', '.join(nodes)})" if nodes else ""
                 return f"{'it stays' if is_pod else 'its pods stay'} Pending where only such nodes are left{closed}"
+            # The daemon set controller decides by itself on which nodes its pods belong, taints included.
             case "kube-controller-manager" if was["kind"] == "DaemonSet" and effect != "PreferNoSchedule":
                 return "nodes with such a taint get no daemon pod, and with NoExecute lose theirs"
         if effect not in ("", *_EVICTING) or (is_pod and not node):
@@ -91,12 +94,12 @@ class Placement:
         shown = f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
         if self.component == KUBELET:
             return f"refused by {node} when the kubelet restarts, for its taint {shown}"
-        return f"evicted at once from {node}, for its taint {shown}"
+        return f"evicted immediately from {node}, for its taint {shown}"
 
     def _possible_eviction(self, *, is_pod: bool) -> str:
         if self.component == KUBELET:
             return f"{'refused' if is_pod else 'its pods are refused'} by a node with such a NoExecute taint"
-        return f"{'evicted' if is_pod else 'its pods are evicted'} at once from a node with such a NoExecute taint"
+        return f"{'evicted' if is_pod else 'its pods are evicted'} immediately from a node with such a NoExecute taint"
 
     def _newly_untolerated(
         self, given: Sequence[ReadOnlyObject], spec: Part, left: Part, effects: Sequence[str]
@@ -108,7 +111,7 @@ class Placement:
         return taints.find_untolerated(given, then, effects)
 
     def _of_affinity(self, was: ReadOnlyObject) -> Iterator[Finding]:
-        """Yield the terms that no longer select anything, as the component uses them."""
+        """Yield the terms that would no longer select any node, as the component uses them."""
         gone = selector_operators(self.before.caps).keys() - selector_operators(self.after.caps).keys()
         if was["kind"] == "PersistentVolume":
             if self.component == SCHEDULER:
@@ -165,6 +168,7 @@ class Placement:
         makes = self.component == CONTROLLER_MANAGER and was["kind"] != "Pod"
         outcome = "the pods it makes lack it" if makes else "it has no effect"
         for field in lost(spec.value, left.value, spec.at):
+            # Tolerations have their own findings, which also say what follows.
             if not field.startswith(f"{spec.at}.tolerations["):
                 yield finding(self.component, was, field, f"{self.after.caps.version} does not know it: {outcome}")
 
@@ -174,11 +178,13 @@ def _rules(view: View) -> TaintRules:
 
 
 def _weakened(was: ReadOnlyObject, left: ReadOnlyObject, now: TaintRules, then: TaintRules, after: View) -> str:
-    """Say why a toleration would match less, or other taints, than it does; empty if it does not."""
+    """Return why a toleration would match fewer or other taints; empty if it would not."""
     if "expression" in was:
         if now.expressions is None:
             return ""
         if "expression" not in left:
+            # An older version drops the field it does not know; an empty toleration with no key tolerates nearly
+            # everything.
             rest = "" if left else ", and what is left, {}, tolerates every taint without a value"
             return f"{after.caps.version} does not know expression{rest}"
         return "" if then.expressions else f"expression matches nothing without {kep_5500.GATE}"

@@ -1,4 +1,4 @@
-"""Where an object keeps the pods it is or makes, and in a pod what decides about nodes."""
+"""Fields of objects that decide about nodes: pod specs, tolerations, node affinity, device tolerations."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,21 +11,21 @@ from mockkube.api.types import ReadOnlyObject
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something in an object, and its path there."""
+    """A value in an object, and its field path."""
 
     at: str
     value: Any
 
 
 def pod_spec(obj: ReadOnlyObject) -> Part | None:
-    """Return the spec of the pod that the object is or makes."""
-    way = POD_SPECS.get(obj.get("kind", ""))
-    if way is None:
+    """Return the pod spec of a pod, or of the pod template of a workload; None for other kinds."""
+    path = POD_SPECS.get(obj.get("kind", ""))
+    if path is None:
         return None
-    found: Any = obj
-    for step in way:
-        found = found.get(step) or {}
-    return Part(".".join(way), found)
+    value: Any = obj
+    for step in path:
+        value = value.get(step) or {}
+    return Part(".".join(path), value)
 
 
 def tolerations(spec: Part) -> Iterator[Part]:
@@ -47,12 +47,12 @@ def volume_selector(obj: ReadOnlyObject) -> Part:
 
 
 def required_terms(affinity: Part) -> Iterator[Part]:
-    """Yield the terms one of which a node must satisfy."""
+    """Yield the required terms of a node affinity."""
     yield from selector_terms(Part(f"{affinity.at}.{REQUIRED}", affinity.value.get(REQUIRED) or {}))
 
 
 def preferred_terms(affinity: Part) -> Iterator[Part]:
-    """Yield the terms that make a node better liked."""
+    """Yield the preferred terms of a node affinity."""
     for i, term in enumerate(affinity.value.get(PREFERRED) or ()):
         yield Part(f"{affinity.at}.{PREFERRED}[{i}].preference", term.get("preference") or {})
 
@@ -64,23 +64,25 @@ def selector_terms(selector: Part) -> Iterator[Part]:
 
 
 def requirements(term: Part) -> Iterator[Part]:
-    """Yield what a term asks of labels."""
+    """Yield the label requirements of a term."""
     for i, requirement in enumerate(term.value.get("matchExpressions") or ()):
         yield Part(f"{term.at}.matchExpressions[{i}]", requirement)
 
 
 def device_tolerations(obj: ReadOnlyObject) -> Iterator[Part]:
-    """Yield what a claim of devices, or the claims of a template, tolerate of devices."""
-    way = {"ResourceClaim": "spec", "ResourceClaimTemplate": "spec.spec"}.get(obj.get("kind", ""))
-    if way is None:
+    """Yield the device tolerations of a resource claim or of a claim template."""
+    path = {"ResourceClaim": "spec", "ResourceClaimTemplate": "spec.spec"}.get(obj.get("kind", ""))
+    if path is None:
         return
-    found: Any = obj
-    for step in way.split("."):
-        found = found.get(step) or {}
-    for i, request in enumerate((found.get("devices") or {}).get("requests") or ()):
-        at = f"{way}.devices.requests[{i}]"
-        wishes = [Part(f"{at}.exactly", request.get("exactly") or {})]
-        wishes += [Part(f"{at}.firstAvailable[{j}]", one) for j, one in enumerate(request.get("firstAvailable") or ())]
-        for wish in wishes:
-            for j, toleration in enumerate(wish.value.get("tolerations") or ()):
-                yield Part(f"{wish.at}.tolerations[{j}]", toleration)
+    value: Any = obj
+    for step in path.split("."):
+        value = value.get(step) or {}
+    for i, request in enumerate((value.get("devices") or {}).get("requests") or ()):
+        at = f"{path}.devices.requests[{i}]"
+        requests = [Part(f"{at}.exactly", request.get("exactly") or {})]
+        requests += [
+            Part(f"{at}.firstAvailable[{j}]", one) for j, one in enumerate(request.get("firstAvailable") or ())
+        ]
+        for device_request in requests:
+            for j, toleration in enumerate(device_request.value.get("tolerations") or ()):
+                yield Part(f"{device_request.at}.tolerations[{j}]", toleration)

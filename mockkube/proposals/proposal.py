@@ -1,4 +1,4 @@
-"""The shape of a proposal: what a module declares as PROPOSAL, in this package or in a file of one's own."""
+"""Proposal: what a module of this package, or a user's file, declares as PROPOSAL."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,14 +16,14 @@ from mockkube.matching import taints
 from mockkube.matching.node_selectors import LabelOperator, OfValues
 from mockkube.matching.taints import Outcome
 
+# Stages in the order in which a feature passes them.
 _REACHED: Final = (Maturity.PRE_ALPHA, Maturity.ALPHA, Maturity.BETA, Maturity.GA, Maturity.DEPRECATED)
-"""Stages in the order in which a feature passes them."""
 
 
 def by_pair(matches: Callable[[str, str], Outcome]) -> taints.Operator:
     """Return the test of an operator of one value: `matches` gets that value, and the taint's or the label's.
 
-    A ValueError says that the latter cannot be read: the component logs it, and it does not match.
+    It raises ValueError if the latter does not parse: the component logs that, and it does not match.
     """
 
     def test(value: str, other: str) -> Outcome:
@@ -36,18 +36,18 @@ def by_pair(matches: Callable[[str, str], Outcome]) -> taints.Operator:
 
 
 def by_values(matches: Callable[[Sequence[str], str | None], bool]) -> OfValues:
-    """Return the test of an operator of node selectors with any number of values, which need not be those of labels.
+    """Return the test of a node selector operator with any number of values, which need not be label values.
 
-    `matches` gets them, and the label's value: None where a node does not have the label.
+    `matches` gets them, and the label's value, which is None if the node does not have the label.
     """
     return OfValues(matches)
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """An operator: how an item that uses it is checked, when it matches, and how it is refused with the gate off.
+    """An operator: validation of an item that uses it, its test, and the error while the gate is off.
 
-    Without a `refuse` it is refused as an operator that nobody knows.
+    Without a `refuse` it is rejected as an unknown operator.
     """
 
     check: Check
@@ -55,12 +55,12 @@ class Operator:
     refuse: Check | None = None
 
     def rule(self, gate: str, unknown: Check) -> OperatorRule:
-        """Return what validation asks for; `unknown` refuses an operator that nobody knows."""
+        """Return the rule for validation; `unknown` rejects it as an unknown operator."""
         return OperatorRule(gate, self.check, self.refuse or unknown, isinstance(self.test, OfValues))
 
     @property
     def value_test(self) -> taints.Operator:
-        """The test of one value, which is all that tolerations have."""
+        """Test of a single value, the only form that tolerations have."""
         test = self.test
         if isinstance(test, OfValues):
             return lambda value: partial(test.matches, (value,))
@@ -69,9 +69,9 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field: its JSON schema, and how a value of the type that has the field is checked.
+    """A field: its JSON schema, and the validation of a value of the type that has the field.
 
-    With the gate off it is dropped from new objects or, where there is a `refuse`, refused; stored objects that use it
+    With the gate off it is dropped from new objects or, with a `refuse`, rejected; stored objects that use it
     keep it. `check` and `refuse` get the value that has the field, and its path.
     """
 
@@ -80,22 +80,22 @@ class Field:
     refuse: Check | None = None
 
     def rule(self, gate: str) -> FieldRule:
-        """Return what validation of tolerations asks for."""
+        """Return the rule for the validation of tolerations."""
         assert self.check is not None, "a field of tolerations has a check: it replaces that of the toleration"
         assert self.refuse is not None, "a field of tolerations is refused: a toleration without it may tolerate all"
         return FieldRule(gate, self.check, self.refuse)
 
     def rule_of(self, definition: str, name: str, gate: str) -> GatedField:
-        """Return what strategies ask for."""
+        """Return the rule for strategies."""
         return GatedField(definition, name, gate, self.check, self.refuse)
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectCheck:
-    """Validation of a type or kind, while the gate is on.
+    """Validation of a type or kind while the gate is on.
 
-    `check` gets the value and its path, and judges new objects and changed ones; what is wrong in the stored object
-    already may stay, unless `ratchets` is false. `transition` gets the new and the stored object of an update.
+    `check` gets the value and its path, for new and updated objects; errors that the stored object already has
+    are tolerated, unless `ratchets` is false. `transition` gets the new and the stored object of an update.
     """
 
     check: Check | None = None
@@ -103,14 +103,14 @@ class ObjectCheck:
     ratchets: bool = True
 
     def rule(self, target: str, gate: str) -> GatedCheck:
-        """Return what strategies ask for."""
+        """Return the rule for strategies."""
         kind, _, group = target.partition(".")
         place = target if is_type_name(target) else (group, kind)
         return GatedCheck(place, gate, self.check, self.transition, self.ratchets)
 
 
 def is_type_name(target: str) -> bool:
-    """Return whether a text is the full name of a type, like `io.k8s.api.core.v1.PodSpec`, and not that of a kind."""
+    """Return whether a text is the full name of a type, like `io.k8s.api.core.v1.PodSpec`, and no kind."""
     return target.startswith("io.k8s.")
 
 
@@ -119,48 +119,50 @@ class SchedulerPlugin:
     """A plugin of the scheduler.
 
     With the gate on it is one of the default plugins, unless `default` is false: then profiles of a
-    KubeSchedulerConfiguration enable it by name, as an out-of-tree plugin. One that has the name of a plugin of the
-    scheduler takes its place.
+    KubeSchedulerConfiguration enable it by name, as an out-of-tree plugin. A plugin that has the name of one of the
+    scheduler's own replaces that one.
     """
 
     name: str
+    # A class from `mockkube.scheduler.framework.interface`, or a function that builds a plugin of context and
+    # arguments.
     factory: Callable[[Any, Any], Any]
-    """A class from `mockkube.scheduler.framework.interface`, or what else builds a plugin of context and arguments."""
+    # Weight of its score.
     weight: int = 0
-    """The weight of its score."""
     default: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proposal:
-    """A proposal, whole. Components have it from the version in which its gate reaches the stage `since`.
+    """A proposal. Components know it from the version in which its gate reaches the stage `since`.
 
-    Proposals are compared by identity, so caches can be keyed by them.
+    Proposals are compared by identity, so that caches can use them as keys.
     """
 
     kep: int
     gate: str
+    # Stages of its gate, if `features` does not know them: neither released nor among the published proposals.
     train: ReleaseTrain | None = None
-    """Its stages, where `features` does not know them: neither released nor among the published proposals."""
     since: Maturity = Maturity.ALPHA
     tolerations: Mapping[str, Operator] = field(default_factory=dict)
     toleration_fields: Mapping[str, Field] = field(default_factory=dict)
     node_selectors: Mapping[str, Operator] = field(default_factory=dict)
     device_tolerations: Mapping[str, Operator] = field(default_factory=dict)
+    # Stage from which components know the operators of devices; None: that of the rest of the proposal.
     devices_since: Maturity | None = None
-    """The stage from which on components have the operators of devices; None: that of all the rest."""
+    # Fields by the full name of the type that gets them, like `io.k8s.api.core.v1.PodSpec`, and by their own.
     fields: Mapping[str, Mapping[str, Field]] = field(default_factory=dict)
-    """Fields by the full name of the type that gets them, like `io.k8s.api.core.v1.PodSpec`, and their own."""
+    # Checks by the full name of a type, wherever it occurs, or by a kind: `Pod`, `Deployment.apps`.
     checks: Mapping[str, ObjectCheck] = field(default_factory=dict)
-    """Checks by the full name of a type, wherever it occurs, or by a kind: `Pod`, `Deployment.apps`."""
     scheduler_plugins: Sequence[SchedulerPlugin] = ()
+    # File or entry point that a user's proposal was loaded from.
     origin: str = ""
-    """The file, or the entry point, that an outside proposal was loaded from."""
 
     def aboard(self, version: Version, trains: tuple[ReleaseTrain, ...], since: Maturity | None = None) -> bool:
-        """Whether a component of that version has it, or what comes with a later stage, its gate on or off."""
+        """Return whether a component of that version knows it, or its part of a later stage, gate on or off."""
         known = registry(version, trains)
         if self.gate not in known.histories:
+            # A gate that was removed after GA is gone from the registry, but its feature stays.
             return self.gate in known.graduated
         stage = known.stage(self.gate, EffectiveVersion.of(version))
         return _REACHED.index(stage.maturity) >= _REACHED.index(since or self.since)

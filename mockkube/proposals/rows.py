@@ -1,4 +1,4 @@
-"""Batch evaluation: a document of test rows with every answer recomputed.
+"""Batch evaluation: a document of test rows, with every answer recomputed.
 
 Only the inputs of a row are read. The lists of rows are `parse` and `compare` (semantic versions), `values`,
 `validate` and `match` (tolerations), `match`, `selectors`, `score`, `validate` and `validate_preferred` (node
@@ -188,13 +188,13 @@ def _expression(environment: Environment) -> Answer:
 
 def _evaluation(compiled: Compiled, taint: ReadOnlyObject) -> Object:
     evaluation = tolerations.evaluate(compiled, taint)
-    other_way = tolerations.evaluate(compiled, taint, backwards=True)
+    backwards = tolerations.evaluate(compiled, taint, backwards=True)
     failed = isinstance(evaluation.value, CelError)
     return {
         "taint": taint,
         "result": None if failed else evaluation.value,
         "error": evaluation.value.message if failed else None,
-        "actual_cost": evaluation.cost if evaluation.cost == other_way.cost else None,  # the order of maps is open
+        "actual_cost": evaluation.cost if evaluation.cost == backwards.cost else None,  # the order of maps is open
     }
 
 

@@ -1,4 +1,4 @@
-"""Scan of objects: what breaks at which component when it loses a gate, or goes back to an older version."""
+"""Scan of objects: what breaks at which component when it loses a gate or goes back to an older version."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -12,6 +12,7 @@ from mockkube.proposals.placement import Placement
 from mockkube.proposals.view import View
 
 COMPONENTS: Final = (API_SERVER, SCHEDULER, CONTROLLER_MANAGER, KUBELET)
+# Group and version, resource and kind of the objects that are scanned.
 RESOURCES: Final = (
     ("v1", "nodes", "Node"),
     ("v1", "pods", "Pod"),
@@ -28,17 +29,16 @@ RESOURCES: Final = (
     ("resource.k8s.io/v1", "resourceclaims", "ResourceClaim"),
     ("resource.k8s.io/v1", "resourceclaimtemplates", "ResourceClaimTemplate"),
 )
-"""Group and version, resource and kind of what is scanned."""
 
 
 class Unscannable(ValueError):
-    """An object cannot be read; the text names it."""
+    """Object that cannot be decoded; the text names it."""
 
 
 def scan_objects(
     objects: Sequence[Mapping[str, Any]], changes: Mapping[str, tuple[Capabilities, Capabilities]], now: datetime
 ) -> list[Finding]:
-    """Return what breaks, object by object, for components that change; Unscannable for one that cannot be read."""
+    """Return what breaks, object by object, for components that change; raise Unscannable for a bad object."""
     nodes = {
         obj["metadata"]["name"]: (obj.get("spec") or {}).get("taints") or []
         for obj in objects

@@ -1,4 +1,4 @@
-"""How one component, with its version and gates, sees objects: what it decodes, prepares and complains of."""
+"""Object handling of one component, with its version and gates: decoding, defaulting, validation."""
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -22,7 +22,7 @@ _KINDS: Final[Mapping[tuple[str, str], KindInfo]] = {(kind.group, kind.kind): ki
 
 
 class View:
-    """A component as it looks at objects; Mismatch for one that has values of wrong types."""
+    """Object handling of one component; raises Mismatch for an object with values of wrong types."""
 
     def __init__(self, caps: Capabilities, now: datetime) -> None:
         trains = trains_of(caps)
@@ -38,11 +38,11 @@ class View:
         self._strategies = Strategies(dependencies)
 
     def knows(self, obj: ReadOnlyObject) -> bool:
-        """Whether the version has the kind."""
+        """Return whether the version has the kind."""
         return self.schema.kind(*_identity(obj)) is not None
 
     def decode(self, obj: ReadOnlyObject) -> Object:
-        """Return what the version knows of an object, with its defaults."""
+        """Return the object with the fields that the version knows, and its defaults."""
         group, version, kind = _identity(obj)
         node = self.schema.kind(group, version, kind)
         assert node is not None, f"{kind} is known"
@@ -55,15 +55,16 @@ class View:
         return decoded
 
     def created(self, decoded: ReadOnlyObject) -> tuple[Object, list[FieldError]]:
-        """Return what would be stored of a new object, and the complaints about it."""
+        """Return a new object as it would be stored, and its validation errors."""
         obj, strategy = deepcopy(dict(decoded)), self._strategy(decoded)
         strategy.prepare_create(obj, self._judge)
         return obj, strategy.validate_create(obj, self._judge)
 
     def changed(self, decoded: ReadOnlyObject) -> list[FieldError]:
-        """Return the complaints about a change that leaves the object's spec alone."""
+        """Return the validation errors of an update that leaves the object's spec unchanged."""
         strategy = self._strategy(decoded)
         old = deepcopy(dict(decoded))
+        # An update without a resource version is invalid; objects of a manifest have none.
         old["metadata"].setdefault("resourceVersion", "1")
         new = deepcopy(old)
         strategy.prepare_update(new, old, self._judge)

@@ -19,7 +19,7 @@ from mockkube.matching.cel.tolerations import COST_MAX, PROGRAMS_MAX
 
 @lru_cache(PROGRAMS_MAX)
 def selector(expression: str, *, shared: bool, lists: bool) -> Compiled:
-    """Return a compiled expression for clusters with shareable devices, or with list attributes."""
+    """Return the compiled selector; `shared` and `lists` tell which gates of devices are on."""
     return devices(shared=shared, lists=lists).compile(expression)
 
 
@@ -42,7 +42,9 @@ def matches(compiled: Compiled, driver: str, device: ReadOnlyObject, *, lists: b
 
 
 def _by_domain(driver: str, named: Mapping[str, ReadOnlyObject], read: Callable[[ReadOnlyObject], Any]) -> OpenMap:
-    """Group attributes by domain; names without a domain belong to the driver's."""
+    """Group attributes by domain; a name without a domain belongs to the driver's."""
+    # Upstream's maps of domains return an empty map for an unknown domain, so `device.attributes["x"].y` is no error
+    # there.
     domains = OpenMap()
     for name, one in named.items():
         domain, slash, identifier = name.partition("/")
@@ -58,6 +60,7 @@ def _attribute(attribute: ReadOnlyObject, *, lists: bool) -> Any:
     for kind in ("ints", "bools", "strings") if lists else ():
         if kind in attribute:
             return list(attribute[kind])
+    # Lists are looked up first: only a cluster with the gate on decodes them at all.
     if lists and "versions" in attribute:
         return [_version(text) for text in attribute["versions"]]
     for kind in ("int", "bool", "string"):

@@ -32,7 +32,7 @@ _QUANTITY: Final = types.struct("kubernetes.Quantity")
 
 
 def _size_max(path: Path) -> int | None:
-    """Return the maximum size of the value at a path; None where upstream does not know it either."""
+    """Return the maximum size of the value at a path; None if upstream does not bound it either."""
     match path:
         case ("device",):
             return 0
@@ -52,7 +52,7 @@ def _size_max(path: Path) -> int | None:
 
 
 class _Sizes(Mapping[Path, Size]):
-    """Sizes in a device by path; attribute names are arbitrary, so they are not listed."""
+    """Sizes in a device by path; attribute names are arbitrary, so they cannot be listed."""
 
     def __getitem__(self, path: Path) -> Size:
         size_max = _size_max(path)
@@ -72,7 +72,8 @@ class _Sizes(Mapping[Path, Size]):
 
 @cache
 def devices(*, shared: bool, lists: bool) -> Environment:
-    """Return the environment for clusters with shareable devices, or with list attributes."""
+    """Return the environment of device selectors; `shared` and `lists` tell which gates are on."""
+    # Upstream declares attributes as dyn only with the gate: a list needs methods that `any` does not have.
     attribute = types.DYN if lists else types.ANY
     fields: dict[str, CelType] = {
         "driver": types.STRING,
@@ -91,6 +92,6 @@ def _compile(expression: str, *, shared: bool, lists: bool) -> Compiled:
 
 
 def device_expression(expression: str, at: str, judge: Judge, stored: bool) -> list[FieldError]:
-    """Validate the selector of a device class or claim at a path; stored ones are validated alike."""
+    """Validate the selector of a device class or claim at a path, stored ones included."""
     gates = {"shared": judge.caps.enabled(SHARED_GATE), "lists": judge.caps.enabled(LISTS_GATE)}
     return admission_errors(expression, _compile(expression, **gates), at)

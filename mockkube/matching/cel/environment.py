@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def environment(schema: Schema, sizes: Mapping[Path, Size], *, bindings: bool = False) -> Environment:
-    """Return an environment in which expressions may call Kubernetes' functions."""
+    """Return an environment whose expressions may call Kubernetes' functions."""
 
     def functions() -> Mapping[str, Function]:
         # Imported for the first expression: most servers never compile one, and the libraries take long to load.

@@ -1,4 +1,4 @@
-"""Evaluation that tells the event loop what it takes."""
+"""Evaluation of CEL programs within the event loop's allowance for heavy work."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,10 +9,12 @@ from mockkube.runtime.heavy_work import allowance, spend
 
 
 def evaluate(program: Program, variables: Mapping[str, Any], cost_max: int) -> Evaluation:
-    """Evaluate a program. One unit of cost takes a microsecond, about; what costs too much is done beside the loop."""
+    """Evaluate a program and spend its cost from the allowance for work on the event loop."""
+    # One unit of cost takes about a microsecond, the unit of the allowance. An evaluation that exceeds what is left is
+    # repeated in a thread.
     left = allowance()
     if left is None or left >= cost_max:
         return program.evaluate(variables, cost_max)
-    found = program.evaluate(variables, left)
-    spend(max(found.cost, 1))
-    return found
+    evaluation = program.evaluate(variables, left)
+    spend(max(evaluation.cost, 1))
+    return evaluation

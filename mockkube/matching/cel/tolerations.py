@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from mockkube_cel.program import Evaluation
 
 EXPRESSION_BYTES_MAX: Final = 10 * 1024
+# Limit of the estimated cost, and of the actual cost of an evaluation.
 COST_MAX: Final = 1_000_000
-"""Limit of the estimated cost, and of the actual cost of an evaluation."""
+# Size of the cache of compiled expressions; the least recently used one is dropped.
 PROGRAMS_MAX: Final = 1024
-"""Size of the cache of compiled expressions; the least recently used one is dropped."""
 
 _TAINT: Final = "kubernetes.Taint"
 _SCHEMA: Final = Schema(
@@ -32,8 +32,10 @@ _SCHEMA: Final = Schema(
 )
 _SIZES: Final = {
     ("taint",): NOTHING,
+    # A qualified name: prefix, slash and name.
     ("taint", "key"): Size(0, 253 + 1 + 63),
     ("taint", "value"): Size(0, 63),
+    # The longest effect is PreferNoSchedule.
     ("taint", "effect"): Size(0, 16),
 }
 TAINTS: Final = environment(_SCHEMA, _SIZES)
@@ -41,7 +43,8 @@ TAINTS_WITH_BINDINGS: Final = environment(_SCHEMA, _SIZES, bindings=True)
 
 
 def admission_errors(text: str, compiled: Compiled, at: str) -> list[FieldError]:
-    """Return the API server's errors for a compiled expression in the field `at`."""
+    """Validate a compiled expression in the field `at` as the API server does."""
+    # A text that is too long gets this error only, whatever compiling it would report.
     if len(text.encode(errors="surrogatepass")) > EXPRESSION_BYTES_MAX:
         return [too_long(at, EXPRESSION_BYTES_MAX)]
     if compiled.error is not None:
@@ -59,12 +62,11 @@ def evaluate(compiled: Compiled, taint: ReadOnlyObject, *, backwards: bool = Fal
 
 @dataclass(slots=True)
 class CacheStatistics:
-    """Number of cache hits and of compilations."""
+    """Numbers of cache hits and compilations, and the cost of all evaluations."""
 
     hits: int = 0
     misses: int = 0
     cost: int = 0
-    """What all evaluations together have cost."""
 
 
 class ExpressionCache:
@@ -86,7 +88,7 @@ class ExpressionCache:
         return compiled
 
     def expression(self, text: str) -> Expression:
-        """Return the expression as a test of taints, as `taints.TaintRules` needs it."""
+        """Return the expression as a check of taints, in the form that `TaintRules` needs."""
         compiled = self.get(text)
         if compiled.error is not None:
             unreadable = Unreadable("toleration", text, compiled.error)

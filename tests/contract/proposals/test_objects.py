@@ -181,5 +181,5 @@ def test_scan_knows_what_breaks_without_it(view, kind):
     way = next(way for one, way in PLACES if one == kind)
     found = list(server_findings(obj(kind, way, {"on": True}), view("1.36", on=True), view("1.36", on=False)))
     assert [(one.field, one.reason) for one in found] == [
-        (path(way), "dropped from a new object without a word; a stored one keeps it")
+        (path(way), "silently dropped from new objects; stored objects keep it")
     ]

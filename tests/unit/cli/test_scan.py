@@ -37,7 +37,7 @@ def test_what_breaks_is_listed_by_component(mockkube: Mockkube, file: str) -> No
     assert answer.code == 1
     assert lines[0].split() == ["COMPONENT", "KIND", "NAMESPACE", "NAME", "FIELD", "REASON"]
     assert [line.split()[0] for line in lines[1:]] == ["kube-apiserver", "kube-controller-manager", "kubelet"]
-    assert "evicted at once from n1, for its taint sla=950:NoExecute" in answer.out
+    assert "evicted immediately from n1, for its taint sla=950:NoExecute" in answer.out
 
 
 def test_one_component_may_be_asked_about(mockkube: Mockkube, file: str) -> None:
@@ -65,7 +65,7 @@ def test_programs_read_yaml_too(mockkube: Mockkube, file: str) -> None:
 
 def test_the_version_may_go_down(mockkube: Mockkube, file: str) -> None:
     asked = ("scan", "-f", file, "--to", "1.34", "--component", "kube-apiserver")
-    assert "every change but that of the status is refused" in mockkube(*asked).out
+    assert "every update except of the status is rejected" in mockkube(*asked).out
 
 
 def test_a_directory_and_a_list_are_looked_into(mockkube: Mockkube, tmp_path: Path) -> None:

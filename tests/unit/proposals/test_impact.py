@@ -25,7 +25,7 @@ def test_a_pod_that_uses_a_gate_cannot_come_again_without_it(pod, view):
 
 def test_at_a_version_before_the_operator_nothing_of_it_can_be_changed(pod, view):
     assert told(pod(tolerations=[GT]), view(**{NUMERIC: True}), view("1.34")) == [
-        ("spec.tolerations[0].operator", f"every change but that of the status is refused: {OLDER}")
+        ("spec.tolerations[0].operator", f"every update except of the status is rejected: {OLDER}")
     ]
 
 
@@ -52,7 +52,7 @@ def test_a_field_that_the_older_version_does_not_know_is_lost(pod, view):
     lost, left = told(pod(tolerations=[{"expression": "taint.key == 'a'"}]), view(**{CEL: True}), view("1.34"))
     assert lost == ("spec.tolerations[0].expression", "1.34 does not know it: lost with the next write")
     assert left[0] == "spec.tolerations[0].operator"
-    assert left[1].startswith("every change but that of the status is refused: ")
+    assert left[1].startswith("every update except of the status is rejected: ")
 
 
 def test_a_field_whose_gate_goes_off_is_dropped_from_new_objects(workload, view):
@@ -60,7 +60,7 @@ def test_a_field_whose_gate_goes_off_is_dropped_from_new_objects(workload, view)
     assert told(deployment, view(), view(HostnameOverride=False)) == [
         (
             "spec.template.spec.hostnameOverride",
-            "dropped from a new object without a word; a stored one keeps it",
+            "silently dropped from new objects; stored objects keep it",
         )
     ]
 
@@ -87,7 +87,7 @@ def test_volumes_are_looked_into(view):
 
 def test_an_older_server_lets_nobody_change_the_volume(view):
     [(_, reason)] = told(volume(), view(**{SEMVER: True}), view("1.34"))
-    assert reason.startswith("every change but that of the status is refused: ")
+    assert reason.startswith("every update except of the status is rejected: ")
 
 
 def test_claims_are_looked_into(view):
@@ -99,7 +99,7 @@ def test_claims_are_looked_into(view):
     }
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "c"}, "spec": spec}
     assert told(claim, view(CrossNamespaceVolumeDataSource=True), view()) == [
-        ("spec.dataSourceRef", "dropped from a new object without a word; a stored one keeps it")
+        ("spec.dataSourceRef", "silently dropped from new objects; stored objects keep it")
     ]
 
 

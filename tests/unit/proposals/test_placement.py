@@ -34,7 +34,7 @@ def required(operator="SemverGt"):
 @pytest.mark.parametrize(
     ("component", "reason"),
     [
-        pytest.param(MANAGER, "evicted at once from n1, for its taint sla=950:NoExecute", id="controller manager"),
+        pytest.param(MANAGER, "evicted immediately from n1, for its taint sla=950:NoExecute", id="controller manager"),
         pytest.param(KUBELET, "refused by n1 when the kubelet restarts, for its taint sla=950:NoExecute", id="kubelet"),
     ],
 )
@@ -55,7 +55,7 @@ def test_another_toleration_may_hold_the_pod(told, pod):
 
 def test_a_node_that_is_not_known_is_told_of_as_possible(told, pod):
     [(_, reason)] = told(MANAGER, pod(nodeName="n9", tolerations=[GT]), nodes=NODES)
-    assert reason.endswith("evicted at once from a node with such a NoExecute taint")
+    assert reason.endswith("evicted immediately from a node with such a NoExecute taint")
 
 
 @pytest.mark.parametrize("component", [MANAGER, KUBELET])
@@ -83,7 +83,7 @@ def test_a_finished_pod_does_not_break(told, pod, phase):
     ("component", "kind", "outcome"),
     [
         pytest.param(SCHEDULER, "Deployment", "its pods stay Pending where only such nodes are left", id="placed"),
-        pytest.param(MANAGER, "Job", f"its pods are evicted at once {FROM}", id="evicted"),
+        pytest.param(MANAGER, "Job", f"its pods are evicted immediately {FROM}", id="evicted"),
         pytest.param(KUBELET, "StatefulSet", f"its pods are refused {BY}", id="refused"),
         pytest.param(
             MANAGER,

@@ -1,6 +1,6 @@
-"""Authorization checks: `authorizer.group('apps').resource('deployments').check('create').allowed()`.
+"""Authorization functions: `authorizer.group('apps').resource('deployments').check('create').allowed()`.
 
-The `Ask` function of the variable's value answers them.
+The value of the variable `authorizer` holds a function that decides each check.
 upstream 1.36: apiserver/pkg/cel/library/authz.go
 """
 
@@ -15,8 +15,8 @@ from mockkube_cel.values import NO_OVERLOAD, CelError
 
 from mockkube.api import names
 
+# Allows two checks in an expression.
 CHECK_COST: Final = 350_000
-"""Allows two checks in an expression."""
 _AUTHORIZER: Final = types.struct("kubernetes.authorization.Authorizer")
 _PATH: Final = types.struct("kubernetes.authorization.PathCheck")
 _GROUP: Final = types.struct("kubernetes.authorization.GroupCheck")
@@ -26,11 +26,11 @@ _DECISION: Final = types.struct("kubernetes.authorization.Decision")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """An authorization check for the requesting user or a service account."""
+    """Attributes of one check, for the requesting user or a service account."""
 
     verb: str = ""
+    # Namespace and name of the service account.
     account: tuple[str, str] | None = None
-    """Namespace and name of the service account."""
     path: str | None = None
     group: str = ""
     resource: str = ""
@@ -54,26 +54,26 @@ Ask = Callable[[Question], Decision]
 
 @dataclass(frozen=True, slots=True)
 class Authorizer:
-    """The authorizer itself, before any path or group is chosen."""
+    """Authorizer before any path or group is chosen."""
 
     ask: Ask
     question: Question = Question()
 
 
 class PathCheck(Authorizer):
-    """A check of a non-resource path."""
+    """Check of a non-resource path."""
 
     __slots__ = ()
 
 
 class GroupCheck(Authorizer):
-    """A check of a group whose resource is still missing."""
+    """Check of a group, before its resource is chosen."""
 
     __slots__ = ()
 
 
 class ResourceCheck(Authorizer):
-    """A check of a resource."""
+    """Check of a resource."""
 
     __slots__ = ()
 
@@ -110,6 +110,7 @@ def service_account(authorizer: Authorizer, namespace: str, name: str) -> Any:
         return CelError("Invalid service account name")
     if names.dns_label(namespace):
         return CelError("Invalid service account namespace")
+    # Starts from empty attributes: the account replaces the requesting user.
     return Authorizer(authorizer.ask, Question(account=(namespace, name)))
 
 
@@ -119,7 +120,7 @@ def check(asked: Authorizer, verb: str) -> Decision:
 
 
 def _narrowing(field: str) -> Implementation:
-    """Return a function that sets one field of a resource check."""
+    """Return a function that sets one attribute of a resource check."""
     return lambda asked, text: ResourceCheck(asked.ask, replace(asked.question, **{field: text}))
 
 
@@ -154,6 +155,7 @@ FUNCTIONS: Final = (
         ),
         charge=_charge_check,
     ),
+    # Decisions of authorizers inside the server cannot fail, unlike those of a webhook.
     Function("errored", (_member("decision_errored", (_DECISION,), BOOL, lambda decision: False),)),
     Function("error", (_member("decision_error", (_DECISION,), STRING, lambda decision: ""),)),
     Function("allowed", (_member("decision_allowed", (_DECISION,), BOOL, lambda decision: decision.allowed),)),

@@ -1,4 +1,4 @@
-"""Libraries of Kubernetes' base CEL environment.
+"""Catalogue of the libraries in Kubernetes' base CEL environment.
 
 upstream 1.36: apiserver/pkg/cel/environment/base.go
 """

@@ -1,4 +1,4 @@
-"""Named formats and their validation.
+"""Named formats and their validation: `format.dns1123Label().validate(x)`.
 
 upstream 1.36: apiserver/pkg/cel/library/format.go, vendor/k8s.io/kube-openapi/pkg/validation/strfmt
 """
@@ -20,13 +20,15 @@ from mockkube.api import names
 _FORMAT: Final = types.struct("kubernetes.NamedFormat")
 _ESTIMATED_PATTERN: Final = 128
 _UUID: Final = re.compile(r"(?i:[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12})", re.ASCII)
+# upstream quirk: the character classes also contain a backslash.
 _BASE64: Final = re.compile(r"(?:[A-Za-z0-9+\\/]{4})*(?:[A-Za-z0-9+\\/]{2}==|[A-Za-z0-9+\\/]{3}=|[A-Za-z0-9+\\/]{4})")
+# upstream quirk: the dot before the fraction is not escaped, so any character passes.
 _TIME: Final = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})")
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format: its check, and the pattern length that its cost is based on."""
+    """A named format: its check, and the length of pattern that its cost is based on."""
 
     name: str
     check: Callable[[str], list[str]]
@@ -82,8 +84,8 @@ def _find(name: str) -> Optional:
 
 
 def _validate(given: Format, text: str) -> Optional:
-    wrong = given.check(text)
-    return Optional(wrong) if wrong else NONE
+    errors = given.check(text)
+    return Optional(errors) if errors else NONE
 
 
 def _estimate_validate(operands: Sequence[Sized]) -> CallEstimate:

@@ -1,4 +1,4 @@
-"""The function `jsonpatch.escapeKey`.
+"""JSON patch function `jsonpatch.escapeKey`.
 
 upstream 1.36: apiserver/pkg/cel/library/jsonpatch.go
 """
@@ -11,6 +11,7 @@ from mockkube_cel.types import STRING
 
 def escape_key(text: str) -> str:
     """Compute `jsonpatch.escapeKey(text)`."""
+    # The tilde first: it must not escape the tildes of escaped slashes.
     return text.replace("~", "~0").replace("/", "~1")
 
 

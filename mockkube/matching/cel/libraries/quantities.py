@@ -1,4 +1,4 @@
-"""Quantity functions.
+"""Quantity functions: parsing, comparison, arithmetic and conversion of `kubernetes.Quantity`.
 
 upstream 1.36: apiserver/pkg/cel/library/quantity.go, apimachinery/pkg/api/resource
 """
@@ -46,7 +46,7 @@ class Amount:
         return (self.quantity > other.quantity) - (self.quantity < other.quantity)
 
     def as_integer(self) -> int | None:
-        """Return the integer that upstream recognizes as such: `1.0` and `1000m` do not count."""
+        """Return the integer, if upstream takes it for one: `1.0` and `1000m` are none."""
         if self.scaled is None or self.scaled[1] < 0:
             return None
         number = _times_ten(*self.scaled)
@@ -98,7 +98,7 @@ def parse(text: str) -> Any:
 
 
 def _scaled_int64(text: str) -> tuple[int, int] | None:
-    """Return number and power of ten if upstream parses this text on its fast path."""
+    """Return number and power of ten if upstream parses this text on its 64-bit path, else None."""
     match = _TEXT.fullmatch(text)
     if match is None:
         return None
@@ -106,10 +106,12 @@ def _scaled_int64(text: str) -> tuple[int, int] | None:
     sign = -1 if text.startswith("-") else 1
     if suffix in _BINARY_POWERS:
         power = _BINARY_POWERS[suffix]
+        # upstream's own estimate of the digits of 2**power, which rejects some numbers that would fit.
         short = not places and 15 - len(whole) - int(power * 3 / 10) - 1 >= 0
         return (sign * int(whole) << power, 0) if short else None
     scale = _SCALES[suffix] if suffix in _SCALES else int(suffix[1:])
     scale -= len(places)
+    # Numbers of 18 digits always fit 64 bits; upstream keeps nothing below a billionth.
     if len(whole) + len(places) > 18 or scale < -9:
         return None
     return sign * int(whole + places), scale

@@ -1,4 +1,4 @@
-"""Semantic version functions.
+"""Semantic version functions: parsing, comparison and parts of `kubernetes.Semver`.
 
 upstream 1.36: apiserver/pkg/cel/library/semverlib.go
 """
