@@ -14,23 +14,20 @@ from mockkube.api.kinds.strategies import Strategies
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.accounts import Accounts
 from mockkube.apiserver.admission import catalogue as admission
 from mockkube.apiserver.admission.chain import Chain
 from mockkube.apiserver.admission.policies.expressions import policy_expression
 from mockkube.apiserver.admission.service_account import ServiceAccount
-from mockkube.apiserver.admission.webhooks.calls import CallFailed
 from mockkube.apiserver.aggregation.backends import Backends
-from mockkube.apiserver.aggregation.proxy import Proxy
 from mockkube.apiserver.aggregation.routes import NoRoute, route
 from mockkube.apiserver.aggregation.transport import FrontProxy
+from mockkube.apiserver.authentication.service_account_authenticator import ServiceAccountReviewer
 from mockkube.apiserver.authorization.authorizer import Authorizer
+from mockkube.apiserver.authorization.bootstrap_roles import bootstrap_rbac
 from mockkube.apiserver.authorization.escalation import Escalation
-from mockkube.apiserver.background.authentication_trust import front_proxy_data
-from mockkube.apiserver.background.chores import Chores
 from mockkube.apiserver.custom.definitions_on_demand import DefinitionsOnDemand
-from mockkube.apiserver.housekeeping import Housekeeping
 from mockkube.apiserver.http import reviews
+from mockkube.apiserver.http.aggregated_apis import Proxy
 from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.http.authorization import Doorkeeper
 from mockkube.apiserver.http.health import Check
@@ -39,15 +36,18 @@ from mockkube.apiserver.http.plain import PlainPaths
 from mockkube.apiserver.http.router import Router
 from mockkube.apiserver.http.webhook_client import WebhookClient
 from mockkube.apiserver.http.zpages import Subject
+from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
+from mockkube.apiserver.post_start_hooks.authentication_trust import front_proxy_data
+from mockkube.apiserver.post_start_hooks.hooks import Chores
+from mockkube.apiserver.post_start_hooks.namespace_defaults import Accounts
+from mockkube.apiserver.post_start_hooks.store_maintenance import Housekeeping
 from mockkube.apiserver.registry import creation, updating
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.bootstrap import APISERVER, bootstrap
-from mockkube.apiserver.registry.bootstrap_rbac import bootstrap_rbac
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import KindSet, Registry, built_in
 from mockkube.apiserver.registry.resource import Call, Resource
-from mockkube.apiserver.service_account_reviewer import ServiceAccountReviewer
-from mockkube.apiserver.service_account_tokens import TokenIssuer
+from mockkube.apiserver.registry.webhook_calls import CallFailed
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.gates import State
@@ -122,7 +122,7 @@ class ApiServer:
             chance=chance,
             caps=options.caps,
             schema=schema_for(options.caps.version, options.trains),
-            plugins=admission.build(options.enable_admission, options.disable_admission),
+            admission=Chain(admission.build(options.enable_admission, options.disable_admission)),
             allocators=Allocators(chance=chance),
             runtime_config=options.runtime_config,
             family=_family(options.caps.version, options.trains),

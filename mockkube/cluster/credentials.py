@@ -48,7 +48,8 @@ class Credentials:
 
 def authenticator_of(configuration: ClusterConfiguration, token: str) -> "Authenticator":
     """Return who is who: without TLS, and with no token asked for, everybody on this machine is the administrator."""
-    from mockkube.apiserver.http.authentication import ANONYMOUS, UNSECURED, Authenticator, User
+    from mockkube.apiserver.http.authentication import Authenticator
+    from mockkube.apiserver.identity.user import ANONYMOUS, UNSECURED, User
 
     # kubectl sends no credentials over plain HTTP, so a token that is not asked for cannot be demanded there
     open_to_all = not configuration.tls and configuration.token is None

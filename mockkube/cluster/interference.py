@@ -10,9 +10,9 @@ from mockkube_storage.errors import Compacted
 
 from mockkube.api.errors import ApiError, Expired, NotFound
 from mockkube.apiserver.http import negotiation, paths, rendering
-from mockkube.apiserver.http.authentication import ANONYMOUS
 from mockkube.apiserver.http.exchange import Exchange, parse_query
 from mockkube.apiserver.http.paths import Target
+from mockkube.apiserver.identity.user import ANONYMOUS
 from mockkube.apiserver.registry.options import Query, flag
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Resource

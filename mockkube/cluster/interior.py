@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from mockkube_storage.store import Store
 
 from mockkube.api.times import parse_time
-from mockkube.apiserver.service_account_tokens import TokenIssuer
+from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
 from mockkube.cluster.components import settings_of
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.control.catalogue import WHY

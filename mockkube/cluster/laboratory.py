@@ -14,7 +14,7 @@ from mockkube_storage.engines.memory import MemoryStore
 
 from mockkube.api.errors import NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.local import Heard, LocalClient
+from mockkube.apiserver.local.client import Heard, LocalClient
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.client.identity import AUTHENTICATED, MASTERS, Identity, user_agent
 from mockkube.client.protocol import Key

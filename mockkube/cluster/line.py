@@ -8,9 +8,9 @@ from mockkube_storage.errors import Compacted
 
 from mockkube.api.errors import Expired, NotFound, Unavailable
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.local import LocalClient
-from mockkube.apiserver.local_desk import LocalDoor
-from mockkube.apiserver.local_view import LocalWatch
+from mockkube.apiserver.local.client import LocalClient
+from mockkube.apiserver.local.endpoint import LocalDoor
+from mockkube.apiserver.local.view import LocalWatch
 from mockkube.apiserver.registry import listing
 from mockkube.apiserver.registry.options import list_options
 from mockkube.client.identity import Identity

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from mockkube.apiserver.local_desk import LocalDoor
+from mockkube.apiserver.local.endpoint import LocalDoor
 from mockkube.cluster.control.component import Asked
 from mockkube.cluster.front import Front
 from mockkube.cluster.servers import Server

@@ -19,9 +19,9 @@ from mockkube.runtime.clock import Clock
 from mockkube.runtime.loop_board import LoopBoard
 
 if TYPE_CHECKING:
+    from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
     from mockkube.apiserver.registry.registry import Registry
     from mockkube.apiserver.server import ApiServer
-    from mockkube.apiserver.service_account_tokens import TokenIssuer
 
 
 class Server(Registrar, Protocol):

@@ -8,7 +8,7 @@ from mockkube.api.errors import BadRequest, NotFound, Unavailable
 from mockkube.apiserver.http.asked import Asked as Request
 from mockkube.apiserver.http.exchange import TEXT, Exchange
 from mockkube.apiserver.http.negotiation import JSON, clauses
-from mockkube.apiserver.local import LocalClient
+from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.registry.options import first
 from mockkube.client.identity import AUTHENTICATED, MASTERS, Identity
 from mockkube.client.protocol import Key

@@ -6,7 +6,7 @@ from datetime import datetime
 from prometheus_client import CollectorRegistry
 
 from mockkube.apiserver.http.metrics import describe, render
-from mockkube.apiserver.local_desk import LocalDoor
+from mockkube.apiserver.local.endpoint import LocalDoor
 from mockkube.client import identity
 from mockkube.client.identity import Identity
 from mockkube.client.sight import Sight

@@ -1,7 +1,7 @@
 """AlwaysDeny: nothing is changed on this server."""
 
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
+from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 
 
 class AlwaysDeny(Plugin):

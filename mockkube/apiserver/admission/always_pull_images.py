@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from mockkube.api.fields import not_supported
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.admission.chain import Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
+from mockkube.apiserver.registry.admission import Plugin, Request
 
 _ALWAYS = "Always"
 _GROUPS = ("initContainers", "containers", "ephemeralContainers")

@@ -4,8 +4,8 @@
 from collections.abc import Iterator
 from typing import Final
 
+from mockkube.api.kinds.core.pod.secret_references import secret_names
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.secret_references import secret_names
 
 _VOLUMES: Final = {
     "configMap": "configmaps (via configmap volumes)",

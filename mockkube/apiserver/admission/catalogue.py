@@ -12,7 +12,6 @@ from mockkube.apiserver.admission.certificates import (
     CertificateSubjectRestriction,
     ClusterTrustBundleAttest,
 )
-from mockkube.apiserver.admission.chain import Plugin
 from mockkube.apiserver.admission.default_classes import DefaultIngressClass, DefaultStorageClass
 from mockkube.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from mockkube.apiserver.admission.deny_service_external_ips import DenyServiceExternalIPs
@@ -37,6 +36,7 @@ from mockkube.apiserver.admission.service_account import ServiceAccount
 from mockkube.apiserver.admission.storage_object_in_use_protection import StorageObjectInUseProtection
 from mockkube.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
 from mockkube.apiserver.admission.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
+from mockkube.apiserver.registry.admission import Plugin
 
 
 @dataclass(frozen=True, slots=True)

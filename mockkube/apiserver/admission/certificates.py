@@ -3,10 +3,10 @@
 # upstream 1.36: plugin/pkg/admission/certificates/, pkg/certauthorization/authorization.go
 from typing import Final
 
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
-from mockkube.apiserver.authorization.rules import Attributes
-from mockkube.apiserver.http.authentication import MASTERS
+from mockkube.apiserver.identity.user import MASTERS
+from mockkube.apiserver.registry.admission import Operation, Plugin, Request
+from mockkube.apiserver.registry.authorizer import Attributes
 
 GROUP: Final = "certificates.k8s.io"
 _REQUESTS: Final = "certificatesigningrequests"

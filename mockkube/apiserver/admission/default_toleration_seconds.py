@@ -3,7 +3,7 @@
 from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.admission.chain import Plugin, Request
+from mockkube.apiserver.registry.admission import Plugin, Request
 
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"

@@ -1,7 +1,7 @@
 """DenyServiceExternalIPs: no service may claim addresses it was not given."""
 
-from mockkube.apiserver.admission.chain import Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
+from mockkube.apiserver.registry.admission import Plugin, Request
 
 
 class DenyServiceExternalIPs(Plugin):

@@ -2,7 +2,7 @@
 
 from mockkube.api.kinds.core.pod.containers.resources import is_extended
 from mockkube.api.pod_amounts import containers_of
-from mockkube.apiserver.admission.chain import Plugin, Request
+from mockkube.apiserver.registry.admission import Plugin, Request
 
 
 class ExtendedResourceToleration(Plugin):

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from mockkube.apiserver.admission.chain import Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
+from mockkube.apiserver.registry.admission import Plugin, Request
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
 

@@ -7,8 +7,8 @@ from typing import Final
 from mockkube.api.pod_amounts import Amounts, containers_of, pod_amounts, read
 from mockkube.api.quantity import Quantity, parse
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse, together
+from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 from mockkube.apiserver.registry.cache import Record
 
 ANNOTATION: Final = "kubernetes.io/limit-ranger"

@@ -1,7 +1,7 @@
 """NamespaceExists: whatever is done in a namespace, the namespace must be there."""
 
 from mockkube.api.errors import NotFound
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 
 
 class NamespaceExists(Plugin):

@@ -3,8 +3,8 @@
 from typing import Final
 
 from mockkube.api.errors import NAMESPACE_TERMINATING, NotFound
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
+from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 
 IMMORTAL: Final = frozenset(("default", "kube-system", "kube-public"))
 

@@ -11,9 +11,9 @@ from mockkube.api.errors import NotFound
 from mockkube.api.fields import quoted
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.api_references import reference_to
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
 from mockkube.apiserver.authorization.node import PREFIX, node_of
+from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _LEASES_IN: Final = "kube-node-lease"

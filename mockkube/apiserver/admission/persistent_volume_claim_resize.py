@@ -2,9 +2,9 @@
 
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.default_classes import STORAGE_CLASS
 from mockkube.apiserver.admission.refusals import refuse
+from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 
 
 class PersistentVolumeClaimResize(Plugin):

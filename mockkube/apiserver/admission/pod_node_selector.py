@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
+from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 from mockkube.apiserver.registry.resource import result_without_reason
 
 ANNOTATION: Final = "scheduler.alpha.kubernetes.io/node-selector"

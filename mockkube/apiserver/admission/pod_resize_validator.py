@@ -6,8 +6,8 @@ from mockkube.api.errors import Forbidden
 from mockkube.api.pod_amounts import add, pod_amounts, read
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
+from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 from mockkube.features.versions import Version
 
 _SINCE: Final = Version(1, 36)

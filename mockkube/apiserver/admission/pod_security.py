@@ -9,9 +9,9 @@ from mockkube.api.catalogue import KINDS
 from mockkube.api.errors import Invalid
 from mockkube.api.fields import FieldError, invalid, keyed
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.chain import Plugin, Request
 from mockkube.apiserver.admission.pod_security_checks import Finding, containers, judges_of
 from mockkube.apiserver.admission.refusals import refuse
+from mockkube.apiserver.registry.admission import Plugin, Request
 
 PODS_CHECKED_MAX: Final = 3000
 """How many pods a stricter level is tried on before it comes into force; the rest is not warned of."""

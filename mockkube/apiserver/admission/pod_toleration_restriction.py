@@ -5,8 +5,8 @@ from typing import Final
 
 from mockkube.api.kinds.core.pod.quality_of_service import quality_of
 from mockkube.api.types import Object
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.tolerations import merge, within
+from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 from mockkube.apiserver.registry.resource import result_without_reason
 
 DEFAULTS: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 
 _LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
+from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """How a plugin says no: Forbidden, about the object of the request."""
 
 from mockkube.api.errors import Forbidden
-from mockkube.apiserver.admission.chain import Request
+from mockkube.apiserver.registry.admission import Request
 
 
 def refuse(request: Request, why: str) -> Forbidden:

@@ -7,10 +7,10 @@ from mockkube.api import quota_usage
 from mockkube.api.errors import Conflict, NotFound
 from mockkube.api.pod_amounts import Amounts, add, read
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
-from mockkube.apiserver.http.authentication import MASTERS, User
+from mockkube.apiserver.identity.user import MASTERS, User
 from mockkube.apiserver.registry import updating
+from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import Call, Resource

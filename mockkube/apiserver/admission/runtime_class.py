@@ -2,9 +2,9 @@
 
 from mockkube.api.quantity import parse
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
 from mockkube.apiserver.admission.tolerations import merge
+from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 
 _DIFFERENT = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from mockkube.api.kinds.core.pod.secret_references import disallowed_reference, secret_names
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.refusals import refuse
-from mockkube.apiserver.admission.secret_references import disallowed_reference, secret_names
+from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 
 DEFAULT: Final = "default"
 MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -13,7 +13,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.aggregation.resource_lists import readable
 from mockkube.apiserver.aggregation.routes import NoRoute, answers, port_of, route, service_of, slices_of
 from mockkube.apiserver.aggregation.transport import Transport, Unreachable, identify
-from mockkube.apiserver.http.authentication import MASTERS, User
+from mockkube.apiserver.identity.user import MASTERS, User
 from mockkube.apiserver.registry.registry import Registry
 
 AGGREGATOR: Final = User("system:kube-aggregator", groups=(MASTERS,))

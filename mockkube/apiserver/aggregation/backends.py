@@ -13,8 +13,8 @@ from mockkube.api.validation.conditions import is_true
 from mockkube.apiserver.aggregation.availability import Finding, find
 from mockkube.apiserver.aggregation.routes import SERVICE_NAME
 from mockkube.apiserver.aggregation.transport import FrontProxy, Transport
-from mockkube.apiserver.background.registrations import API_SERVICES
-from mockkube.apiserver.background.rounds import Rounds
+from mockkube.apiserver.post_start_hooks.registrations import API_SERVICES
+from mockkube.apiserver.post_start_hooks.rounds import Rounds
 from mockkube.apiserver.registry import updating
 from mockkube.apiserver.registry.bootstrap import APISERVER, MANAGER
 from mockkube.apiserver.registry.cache import Change, ChangeType, Record

@@ -17,7 +17,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
 
 _CONTEXTS_MAX: Final = 64
 _UNESCAPED: Final = "!#$&'*+-.^_`|~"

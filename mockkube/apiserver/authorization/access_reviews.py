@@ -10,9 +10,8 @@ from mockkube.api.selectors.fields import Requirement
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.internal_form import Shape, internal
 from mockkube.api.validation.labels import validate_label_name
-from mockkube.apiserver.authorization.decisions import Decision
-from mockkube.apiserver.authorization.rules import Attributes
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
+from mockkube.apiserver.registry.authorizer import Attributes, Decision
 
 _AT: Final = "spec.resourceAttributes"
 _PATH: Final[Shape] = (("Path", "path", ""), ("Verb", "verb", ""))

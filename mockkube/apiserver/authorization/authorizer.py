@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import aggregate
-from mockkube.apiserver.authorization.decisions import Decision
 from mockkube.apiserver.authorization.grants import Grants, Holdings
 from mockkube.apiserver.authorization.node import NodeAuthorizer, node_of
 from mockkube.apiserver.authorization.roles import GROUP, MissingRole, Roles
-from mockkube.apiserver.authorization.rules import Attributes, Rule
-from mockkube.apiserver.http.authentication import MASTERS, User
+from mockkube.apiserver.authorization.rules import Rule
+from mockkube.apiserver.identity.user import MASTERS, User
+from mockkube.apiserver.registry.authorizer import Attributes, Decision
 from mockkube.apiserver.registry.registry import Registry
 
 _ALLOWED: Final = Decision(allowed=True)

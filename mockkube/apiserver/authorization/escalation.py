@@ -7,12 +7,13 @@ from typing import Final
 from mockkube.api.errors import Forbidden, NotFound
 from mockkube.api.fields import quoted
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.chain import Plugin, Request
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.covering import missing
 from mockkube.apiserver.authorization.roles import GROUP, MissingRole
-from mockkube.apiserver.authorization.rules import ALL, Attributes, Rule, go_list
-from mockkube.apiserver.http.authentication import MASTERS
+from mockkube.apiserver.authorization.rules import ALL, Rule, go_list
+from mockkube.apiserver.identity.user import MASTERS
+from mockkube.apiserver.registry.admission import Plugin, Request
+from mockkube.apiserver.registry.authorizer import Attributes
 
 _ROLES: Final = ("roles", "clusterroles")
 _BINDINGS: Final = ("rolebindings", "clusterrolebindings")

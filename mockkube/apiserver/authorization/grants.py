@@ -9,7 +9,7 @@ from mockkube.api.fields import quoted
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.authorization.roles import MissingRole, Roles, resource_of
 from mockkube.apiserver.authorization.rules import Rule
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry.cache import Change, ChangeType, Record
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.runtime.heavy_work import in_worker_thread

@@ -21,8 +21,9 @@ from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.impersonation_fields import extra_complaint
 from mockkube.apiserver.authorization.node import NODES, PREFIX
 from mockkube.apiserver.authorization.refusals import refusal
-from mockkube.apiserver.authorization.rules import ALL, Attributes
-from mockkube.apiserver.http.authentication import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, MASTERS, User
+from mockkube.apiserver.authorization.rules import ALL
+from mockkube.apiserver.identity.user import ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, MASTERS, User
+from mockkube.apiserver.registry.authorizer import Attributes
 
 _USER: Final = "Impersonate-User"
 _GROUP: Final = "Impersonate-Group"

@@ -3,11 +3,10 @@
 # upstream 1.36: plugin/pkg/auth/authorizer/node/node_authorizer.go
 from typing import Final
 
-from mockkube.apiserver.authorization.decisions import Decision
 from mockkube.apiserver.authorization.policy import node_rules
 from mockkube.apiserver.authorization.relations import Relations
-from mockkube.apiserver.authorization.rules import Attributes
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
+from mockkube.apiserver.registry.authorizer import Attributes, Decision
 from mockkube.apiserver.registry.registry import Registry
 
 _ALLOWED: Final = Decision(allowed=True)

@@ -3,7 +3,7 @@
 # upstream 1.36: apiserver/pkg/endpoints/handlers/responsewriters/errors.go
 from mockkube.api.errors import Forbidden
 from mockkube.api.fields import quoted
-from mockkube.apiserver.authorization.rules import Attributes
+from mockkube.apiserver.registry.authorizer import Attributes
 
 _HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 

@@ -4,8 +4,8 @@
 # differs: upstream keeps a graph; here the pods of the node are looked at when a node asks
 from collections.abc import Iterator
 
+from mockkube.api.kinds.core.pod.secret_references import secret_names
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.secret_references import secret_names
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.matching.pod_claims import volume_claims
 

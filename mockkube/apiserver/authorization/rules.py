@@ -6,32 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.fields import quoted
-from mockkube.api.selectors.fields import Requirement
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.registry.authorizer import Attributes
 
 ALL: Final = "*"
-
-
-@dataclass(frozen=True, slots=True)
-class Attributes:
-    """What somebody asks to do, to a resource or, when there is a path, to that."""
-
-    user: User
-    verb: str
-    group: str = ""
-    resource: str = ""
-    subresource: str = ""
-    namespace: str = ""
-    name: str = ""
-    path: str | None = None
-    fields: tuple[Requirement, ...] = ()
-    """What a field selector limits a list, a watch or a deletion to."""
-
-    @property
-    def combined(self) -> str:
-        """The resource as rules name it: `pods/log`."""
-        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
 @dataclass(frozen=True, slots=True)

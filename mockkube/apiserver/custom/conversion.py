@@ -14,8 +14,8 @@ from mockkube.api.patching.gotext import go_type, json_kind
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.metadata import validate_annotations
-from mockkube.apiserver.admission.webhooks.calls import CallFailed
 from mockkube.apiserver.registry.resource import Services, result_without_reason
+from mockkube.apiserver.registry.webhook_calls import CallFailed
 
 _GROUP: Final = "apiextensions.k8s.io"
 _KIND: Final = "ConversionReview"

@@ -11,9 +11,9 @@ from mockkube.api.managed_fields.reach import EVERYTHING, Reach, reach
 from mockkube.api.printers.custom import custom_printer
 from mockkube.api.schema import Node, Schema
 from mockkube.api.types import Object
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.custom.scaling import CustomScaling
 from mockkube.apiserver.custom.strategy import CustomStrategy
+from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.resource import (
     PATCHES,

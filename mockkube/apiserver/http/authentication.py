@@ -4,9 +4,9 @@ Every answer is a `User`; what that user may do is decided elsewhere.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
 from hmac import compare_digest
 from typing import Any, Final
@@ -14,54 +14,19 @@ from typing import Any, Final
 from aiohttp.web import BaseRequest
 
 from mockkube.api.errors import aggregate
-from mockkube.api.types import Object
+from mockkube.apiserver.identity.user import (
+    ANONYMOUS,
+    AUDIENCE,
+    CREDENTIAL_ID,
+    Authenticated,
+    InvalidCredentials,
+    TokenReviewer,
+    User,
+    with_authenticated_group,
+)
 
-ALL_AUTHENTICATED: Final = "system:authenticated"
-ALL_UNAUTHENTICATED: Final = "system:unauthenticated"
-MASTERS: Final = "system:masters"
 _CERTIFICATES_MAX: Final = 256
 """Certificates that are remembered to be a client's or not."""
-CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """An identity: what RBAC subjects, `kubectl auth whoami` and admission see of a client."""
-
-    name: str
-    uid: str = ""
-    groups: tuple[str, ...] = ()
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-    def info(self) -> Object:
-        """The identity as a UserInfo."""
-        extra = {key: list(values) for key, values in self.extra.items()}
-        whole = {"username": self.name, "uid": self.uid, "groups": list(self.groups), "extra": extra}
-        return {name: value for name, value in whole.items() if value}
-
-
-ANONYMOUS: Final = User("system:anonymous", groups=(ALL_UNAUTHENTICATED,))
-# Who everybody is on a server that asks for no credentials (plain HTTP on loopback).
-UNSECURED: Final = User("system:unsecured", groups=(MASTERS, ALL_AUTHENTICATED))
-
-AUDIENCE: Final = "https://kubernetes.default.svc"
-"""Who a token is for when it does not say: this API. It is also who issues those of service accounts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Authenticated:
-    """Whom a token speaks for, and for which of the audiences asked about it is good."""
-
-    user: User
-    audiences: tuple[str, ...]
-
-
-TokenReviewer = Callable[[str, Sequence[str]], Authenticated | None]
-"""Judges a token for some audiences: None for one it does not know, InvalidCredentials for one that is not good."""
-
-
-class InvalidCredentials(Exception):
-    """The client presented credentials, and they are not valid here. The answer is 401, never another identity."""
 
 
 class Authenticator:
@@ -79,7 +44,7 @@ class Authenticator:
         anonymous: User | None = ANONYMOUS,
         audiences: Iterable[str] = (AUDIENCE,),
     ) -> None:
-        self._tokens = [(_as_bytes(token), _authenticated(user)) for token, user in tokens.items()]
+        self._tokens = [(_as_bytes(token), with_authenticated_group(user)) for token, user in tokens.items()]
         self._reviewers = tuple(reviewers)
         self._anonymous = anonymous
         self._audiences = tuple(audiences)
@@ -123,7 +88,7 @@ class Authenticator:
                 errors.append(str(error))
             else:
                 if judged is not None:
-                    return replace(judged, user=_authenticated(judged.user))
+                    return replace(judged, user=with_authenticated_group(judged.user))
         raise InvalidCredentials(aggregate(errors))
 
 
@@ -173,13 +138,7 @@ def _certified(request: BaseRequest) -> User | None:
     if not is_client_certificate(encoded):
         raise InvalidCredentials("x509: certificate specifies an incompatible key usage")
     user = certificate_user(certificate, hashlib.sha256(encoded).hexdigest())
-    return None if user is None else _authenticated(user)
-
-
-def _authenticated(user: User) -> User:
-    if ALL_AUTHENTICATED in user.groups or ALL_UNAUTHENTICATED in user.groups:
-        return user
-    return replace(user, groups=(*user.groups, ALL_AUTHENTICATED))
+    return None if user is None else with_authenticated_group(user)
 
 
 def _as_bytes(token: str) -> bytes:

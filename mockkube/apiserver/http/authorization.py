@@ -12,9 +12,9 @@ from mockkube.api.selectors.fields import FieldSelector
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.impersonation import Impersonation
 from mockkube.apiserver.authorization.refusals import refusal
-from mockkube.apiserver.authorization.rules import Attributes
-from mockkube.apiserver.http.authentication import User
 from mockkube.apiserver.http.paths import Target
+from mockkube.apiserver.identity.user import User
+from mockkube.apiserver.registry.authorizer import Attributes
 from mockkube.apiserver.registry.options import Query, first
 
 _SELECTING: Final = ("list", "watch", "deletecollection")

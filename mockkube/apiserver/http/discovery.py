@@ -10,8 +10,8 @@ from mockkube.api.custom.kind import CustomKind
 from mockkube.api.custom.versions import preferred_first
 from mockkube.api.types import Object
 from mockkube.apiserver.aggregation.resource_lists import version_of
-from mockkube.apiserver.background.api_service_priorities import CUSTOM, group_priority, priority_of
 from mockkube.apiserver.http.negotiation import clauses
+from mockkube.apiserver.post_start_hooks.api_service_priorities import CUSTOM, group_priority, priority_of
 from mockkube.apiserver.registry.registry import Registry
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

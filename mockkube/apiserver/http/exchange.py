@@ -16,11 +16,11 @@ from mockkube.api.errors import ApiError, BadRequest, Timeout, TooLarge
 from mockkube.api.protobuf.envelope import GroupVersionKind, Protobuf
 from mockkube.api.types import Object
 from mockkube.apiserver.http import negotiation, rendering, warning_headers
-from mockkube.apiserver.http.authentication import User
 from mockkube.apiserver.http.large import CompressedBody, LargeBody, size_of
 from mockkube.apiserver.http.negotiation import JSON, PLAIN, PROTOBUF, YAML, Representation
 from mockkube.apiserver.http.rendering import View
 from mockkube.apiserver.http.streams import Streams
+from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry.bulk import Bulk
 from mockkube.apiserver.registry.options import Query, first, flag
 

@@ -18,10 +18,11 @@ from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.rules import Rule
 from mockkube.apiserver.http import bodies, subresources
 from mockkube.apiserver.http.asked import Asked
-from mockkube.apiserver.http.authentication import Authenticator, InvalidCredentials, User
+from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.http.exchange import Exchange
 from mockkube.apiserver.http.paths import Target
 from mockkube.apiserver.http.plain import Review
+from mockkube.apiserver.identity.user import InvalidCredentials, User
 from mockkube.apiserver.registry import creation, encoding, options, tracking
 from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.registry import Registry

@@ -9,11 +9,10 @@ from mockkube_storage import errors as store_errors
 
 from mockkube.api import documents
 from mockkube.api.errors import ApiError, BadRequest, Internal, MethodNotAllowed, NotFound, Unauthorized, Unavailable
-from mockkube.apiserver.aggregation.proxy import Proxy
-from mockkube.apiserver.authorization.rules import Attributes
 from mockkube.apiserver.http import handlers, paths, subresources
+from mockkube.apiserver.http.aggregated_apis import Proxy
 from mockkube.apiserver.http.asked import Asked
-from mockkube.apiserver.http.authentication import ANONYMOUS, Authenticator, InvalidCredentials, User
+from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.http.authorization import Doorkeeper, asking_for_path, asking_for_resource
 from mockkube.apiserver.http.exchange import Exchange, parse_query
 from mockkube.apiserver.http.metrics import Metrics, dry_run_label, scope_label, verb_label
@@ -21,6 +20,8 @@ from mockkube.apiserver.http.paths import Target
 from mockkube.apiserver.http.plain import PlainPaths
 from mockkube.apiserver.http.request_metrics import RequestLabels
 from mockkube.apiserver.http.streams import Streams
+from mockkube.apiserver.identity.user import ANONYMOUS, InvalidCredentials, User
+from mockkube.apiserver.registry.authorizer import Attributes
 from mockkube.apiserver.registry.options import Query, flag, judge_timeout
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource

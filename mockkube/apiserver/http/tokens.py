@@ -12,8 +12,8 @@ from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.http import bodies
 from mockkube.apiserver.http.asked import Asked
+from mockkube.apiserver.identity.service_account_tokens import Terms
 from mockkube.apiserver.registry import creation, options
-from mockkube.apiserver.service_account_tokens import Terms
 
 SECONDS_DEFAULT: Final = 3600
 SECONDS_MIN: Final = 600

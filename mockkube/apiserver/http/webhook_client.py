@@ -13,7 +13,7 @@ from cachetools import LRUCache
 
 from mockkube.api import documents
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.webhooks.calls import CallFailed
+from mockkube.apiserver.registry.webhook_calls import CallFailed
 
 _CONTEXTS_MAX: Final = 64
 _ANSWER_BYTES_MAX: Final = 3 * 1024 * 1024

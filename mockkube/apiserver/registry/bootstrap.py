@@ -7,7 +7,7 @@ from typing import Any, Final
 from mockkube.api.errors import AlreadyExists
 from mockkube.api.times import render_time
 from mockkube.api.types import Object
-from mockkube.apiserver.http.authentication import MASTERS, User
+from mockkube.apiserver.identity.user import MASTERS, User
 from mockkube.apiserver.registry import creation, patching
 from mockkube.apiserver.registry.flow_control import FLOW_CONTROL, FLOW_SCHEMAS, PRIORITY_LEVELS
 from mockkube.apiserver.registry.options import WriteOptions

@@ -11,8 +11,8 @@ from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.times import render_time
 from mockkube.api.types import Object
 from mockkube.api.validation.metadata import validate_metadata
-from mockkube.apiserver.admission.chain import Operation, Request
 from mockkube.apiserver.registry import encoding, tracking
+from mockkube.apiserver.registry.admission import Operation, Request
 from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import Call, Resource, result_without_reason

@@ -11,8 +11,8 @@ from mockkube.api.custom.conditions import mark_for_cleanup
 from mockkube.api.errors import Conflict, Forbidden, NotFound, kind_details
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.admission.chain import Operation, Request
 from mockkube.apiserver.registry import encoding
+from mockkube.apiserver.registry.admission import Operation, Request
 from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.creation import DEFINITIONS, SERVICES, unstored, written
 from mockkube.apiserver.registry.options import DeleteOptions

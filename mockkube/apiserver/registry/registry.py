@@ -16,13 +16,13 @@ from mockkube.api.protobuf.envelope import Protobuf
 from mockkube.api.schema import Schema
 from mockkube.api.strategy import Strategy
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.chain import Chain, Plugin
+from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
+from mockkube.apiserver.registry.admission import Admission
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.cache import Cache
 from mockkube.apiserver.registry.elsewhere import Backend
 from mockkube.apiserver.registry.resource import Resource, Services
 from mockkube.apiserver.registry.tracking import Trackers
-from mockkube.apiserver.service_account_tokens import TokenIssuer
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock, RealClock
@@ -77,7 +77,7 @@ class Registry:
         chance: Chance,
         caps: Capabilities,
         schema: Schema,
-        plugins: Sequence[Plugin],
+        admission: Admission,
         allocators: Allocators,
         runtime_config: Mapping[str, bool],
         family: KindSet = BUILT_IN,
@@ -95,7 +95,7 @@ class Registry:
             caps=caps,
             codec=codec,
             protobuf=Protobuf(schema),
-            admission=Chain(plugins),
+            admission=admission,
             allocators=allocators,
             accounts=accounts or TokenIssuer(),
             heavy=ThreadedWork(_too_late) if isinstance(clock, RealClock) else InlineWork(),

@@ -28,22 +28,22 @@ from mockkube.api.protobuf.envelope import Protobuf
 from mockkube.api.schema import Node
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.admission.chain import Chain
-from mockkube.apiserver.admission.webhooks import calls as webhook_calls
-from mockkube.apiserver.authorization.decisions import Decision
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
+from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import encoding
+from mockkube.apiserver.registry import webhook_calls as webhook_calls
+from mockkube.apiserver.registry.admission import Admission
 from mockkube.apiserver.registry.allocators import Allocators
+from mockkube.apiserver.registry.authorizer import Decision
 from mockkube.apiserver.registry.cache import Cache, Collection, Index, Record, labels_of
 from mockkube.apiserver.registry.scaling import Scaling
-from mockkube.apiserver.service_account_tokens import TokenIssuer
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.heavy_work import HeavyWork, InlineWork
 
 if TYPE_CHECKING:
-    from mockkube.apiserver.authorization.rules import Attributes
+    from mockkube.apiserver.registry.authorizer import Attributes
     from mockkube.apiserver.registry.tracking import Trackers
 
 T = TypeVar("T")
@@ -95,7 +95,7 @@ class Services:
     caps: Capabilities
     codec: Codec
     protobuf: Protobuf
-    admission: Chain
+    admission: Admission
     allocators: Allocators
     accounts: TokenIssuer
     trackers: Trackers

@@ -16,8 +16,8 @@ from mockkube.api.validation.metadata import (
     validate_metadata_update,
     validate_native_metadata_update,
 )
-from mockkube.apiserver.admission.chain import Operation, Request
 from mockkube.apiserver.registry import creation, tracking
+from mockkube.apiserver.registry.admission import Operation, Request
 from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.creation import place, unstored, written
 from mockkube.apiserver.registry.deletion import revision_after, take_along

@@ -12,7 +12,7 @@ from mockkube.api.printers.ages import since
 from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Column, Printer, text_column, wide_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
+from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 from mockkube.cluster.components import SINGLE, Settings, settings_of, skews
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.control.definitions import GROUP

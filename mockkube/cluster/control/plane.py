@@ -8,8 +8,9 @@ from typing import Final, Self
 from mockkube_storage.store import Store
 
 from mockkube.api.types import Object
-from mockkube.apiserver.housekeeping import Housekeeping
-from mockkube.apiserver.http.authentication import MASTERS, User
+from mockkube.apiserver.admission.chain import Chain
+from mockkube.apiserver.identity.user import MASTERS, User
+from mockkube.apiserver.post_start_hooks.store_maintenance import Housekeeping
 from mockkube.apiserver.registry import creation, updating
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.cache import Collection
@@ -61,7 +62,7 @@ class ControlPlane:
             chance=chance,
             caps=Capabilities(DEFAULT),
             schema=_schema(),
-            plugins=[Keeper(self.components)],
+            admission=Chain([Keeper(self.components)]),
             allocators=Allocators(),
             runtime_config={API_VERSION: True},
             family=family(Facts(configuration, self.components, revision), pages),

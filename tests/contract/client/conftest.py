@@ -7,10 +7,11 @@ import pytest
 from aiohttp import web
 from mockkube_storage.engines.memory import MemoryStore
 
-from mockkube.apiserver.http.authentication import MASTERS, Authenticator, User
+from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.http.streams import Streams
-from mockkube.apiserver.local import LocalClient
-from mockkube.apiserver.local_desk import LocalDoor
+from mockkube.apiserver.identity.user import MASTERS, User
+from mockkube.apiserver.local.client import LocalClient
+from mockkube.apiserver.local.endpoint import LocalDoor
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client.http import HttpClient
 from mockkube.client.identity import controller_manager

@@ -7,8 +7,8 @@ from mockkube_storage.engines.memory import MemoryStore
 
 from mockkube.api.errors import Conflict
 from mockkube.apiserver.http.authentication import Authenticator
-from mockkube.apiserver.local import LocalClient
-from mockkube.apiserver.local_desk import LocalDoor
+from mockkube.apiserver.local.client import LocalClient
+from mockkube.apiserver.local.endpoint import LocalDoor
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client.cache import Change, ListWatch
 from mockkube.client.events import NORMAL

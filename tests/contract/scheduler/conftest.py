@@ -10,9 +10,10 @@ from mockkube_storage.engines.memory import MemoryStore
 from prometheus_client import CollectorRegistry
 
 from mockkube.api.errors import NotFound
-from mockkube.apiserver.http.authentication import MASTERS, Authenticator
-from mockkube.apiserver.local import LocalClient
-from mockkube.apiserver.local_desk import LocalDoor
+from mockkube.apiserver.http.authentication import Authenticator
+from mockkube.apiserver.identity.user import MASTERS
+from mockkube.apiserver.local.client import LocalClient
+from mockkube.apiserver.local.endpoint import LocalDoor
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client import identity
 from mockkube.client.protocol import NOW, Key, PatchType, Selection

@@ -11,8 +11,8 @@ from prometheus_client import CollectorRegistry
 
 from mockkube.api.errors import NotFound
 from mockkube.apiserver.http.authentication import Authenticator
-from mockkube.apiserver.local import LocalClient
-from mockkube.apiserver.local_desk import LocalDoor
+from mockkube.apiserver.local.client import LocalClient
+from mockkube.apiserver.local.endpoint import LocalDoor
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client import identity
 from mockkube.client.protocol import EVERYTHING, Deletion, Key, PatchType, Selection

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from mockkube.apiserver.local import LocalClient
+from mockkube.apiserver.local.client import LocalClient
 from mockkube.client import identity
 from mockkube.cluster.certificates import keep_certificates
 from mockkube.controllers.options import Options

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import pytest
 
 from mockkube.api.errors import NotFound
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry.resource import Call
 from mockkube.apiserver.registry.subresources import logs
 from mockkube.client.protocol import Deletion, Key, PatchType

@@ -8,6 +8,7 @@ import pytest
 from mockkube_storage.engines.memory import MemoryStore
 
 from mockkube.api.schema import Schema
+from mockkube.apiserver.admission.chain import Chain
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.features.capabilities import Capabilities
@@ -32,7 +33,7 @@ async def registry(caps: Capabilities) -> AsyncIterator[Registry]:
         chance=Chance.seeded(1, "registry"),
         caps=caps,
         schema=Schema(caps.version),
-        plugins=[],
+        admission=Chain([]),
         allocators=Allocators(chance=Chance.seeded(1, "allocators")),
         runtime_config={},
     )

@@ -10,7 +10,7 @@ from mockkube_storage.engines.memory import MemoryStore
 
 from mockkube.api.errors import ApiError, Expired, Forbidden, NotFound, Unavailable
 from mockkube.apiserver.http.authentication import Authenticator
-from mockkube.apiserver.local_desk import LocalDoor
+from mockkube.apiserver.local.endpoint import LocalDoor
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client import identity
 from mockkube.client.protocol import Ended, Key, Selection

@@ -8,10 +8,10 @@ from typing import Final, Generic, TypeVar
 from mockkube.api.bounded_cache import BoundedCache
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.chain import Request
 from mockkube.apiserver.admission.policies.evaluation import Occasion
 from mockkube.apiserver.admission.policies.matching import Subject, matching_resource
 from mockkube.apiserver.admission.policies.parameters import BadParameters, collect, resource_of
+from mockkube.apiserver.registry.admission import Request
 from mockkube.apiserver.registry.cache import Record
 from mockkube.runtime.heavy_work import spend
 

@@ -10,9 +10,9 @@ from mockkube_cel.values import CelError
 
 from mockkube.api.errors import ApiError, Internal
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.apiserver.admission.chain import Operation, Request
 from mockkube.apiserver.admission.policies.matching import Subject
 from mockkube.apiserver.admission.policies.rights import names_of_rights
+from mockkube.apiserver.registry.admission import Operation, Request
 from mockkube.apiserver.registry.resource import Call, Resource
 from mockkube.matching.cel.metered import evaluate
 

@@ -8,7 +8,7 @@ from typing import Final
 from mockkube.api.errors import NotFound
 from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.chain import Operation, Request
+from mockkube.apiserver.registry.admission import Operation, Request
 from mockkube.apiserver.registry.cache import Record, labels_of
 from mockkube.apiserver.registry.resource import Resource
 

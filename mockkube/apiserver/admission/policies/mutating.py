@@ -10,7 +10,6 @@ from mockkube_cel.environment import Compiled
 
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.chain import Plugin, Request
 from mockkube.apiserver.admission.policies.bindings import Compilations, Invocation, Misconfigured, invocations
 from mockkube.apiserver.admission.policies.conditions import met
 from mockkube.apiserver.admission.policies.evaluation import Failed, OutOfBudget, activation
@@ -18,6 +17,7 @@ from mockkube.apiserver.admission.policies.expressions import BOOL, compiled, na
 from mockkube.apiserver.admission.policies.matching import Subject, configured
 from mockkube.apiserver.admission.policies.mutations import Mutation
 from mockkube.apiserver.admission.refusals import refuse
+from mockkube.apiserver.registry.admission import Plugin, Request
 from mockkube.apiserver.registry.cache import Record
 
 _GATE: Final = "MutatingAdmissionPolicy"

@@ -7,9 +7,9 @@ from typing import Any
 
 from mockkube.api.selectors import fields as field_selectors
 from mockkube.api.selectors.errors import BadSelector
-from mockkube.apiserver.admission.chain import Request
 from mockkube.apiserver.admission.policies.matching import Subject
-from mockkube.apiserver.authorization.rules import Attributes
+from mockkube.apiserver.registry.admission import Request
+from mockkube.apiserver.registry.authorizer import Attributes
 from mockkube.matching.cel.libraries.authorization import Ask, Authorizer, Decision, Question, ResourceCheck
 
 

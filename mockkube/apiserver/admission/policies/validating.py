@@ -9,7 +9,6 @@ from mockkube_cel.environment import Compiled
 
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.policies.bindings import Compilations, Misconfigured, invocations
 from mockkube.apiserver.admission.policies.conditions import met
 from mockkube.apiserver.admission.policies.evaluation import (
@@ -31,6 +30,7 @@ from mockkube.apiserver.admission.policies.expressions import (
 )
 from mockkube.apiserver.admission.policies.matching import Subject, configured
 from mockkube.apiserver.admission.refusals import refuse
+from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 
 MESSAGE_BYTES_MAX: Final = 5 * 1024
 _CODES: Final = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}

@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from mockkube.api.errors import BadRequest, Internal
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.chain import Request
 from mockkube.apiserver.admission.policies.conditions import met
 from mockkube.apiserver.admission.policies.evaluation import Failed, Occasion, activation
 from mockkube.apiserver.admission.policies.expressions import BOOL, Scope, compiled
 from mockkube.apiserver.admission.policies.matching import GROUP, Subject, matching_resource
 from mockkube.apiserver.admission.refusals import refuse
-from mockkube.apiserver.admission.webhooks.calls import CallFailed
 from mockkube.apiserver.admission.webhooks.reviews import Verdict, rejection, review, verdict
+from mockkube.apiserver.registry.admission import Request
+from mockkube.apiserver.registry.webhook_calls import CallFailed
 
 SECONDS: Final = 10
 """How long a webhook has when its configuration does not say."""

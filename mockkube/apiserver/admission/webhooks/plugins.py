@@ -9,9 +9,9 @@ from mockkube.api.errors import ApiError, Internal
 from mockkube.api.patching import json_patch
 from mockkube.api.patching.errors import PatchRejected
 from mockkube.api.types import ReadOnlyObject
-from mockkube.apiserver.admission.chain import Operation, Plugin, Request
 from mockkube.apiserver.admission.policies.evaluation import Occasion
 from mockkube.apiserver.admission.webhooks.hooks import Hook, hooks
+from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 
 _OPERATIONS = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
 

@@ -13,7 +13,7 @@ from mockkube.api.patching import json_patch
 from mockkube.api.patching.errors import BadPatch, TooManyOperations
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.policies.evaluation import Occasion, admission_request
-from mockkube.apiserver.admission.webhooks.calls import CallFailed
+from mockkube.apiserver.registry.webhook_calls import CallFailed
 
 _GROUP: Final = "admission.k8s.io"
 _KIND: Final = "AdmissionReview"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import pytest
 
 from mockkube.api.types import Object
-from mockkube.apiserver.admission.chain import Operation, Request
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation, updating
+from mockkube.apiserver.registry.admission import Operation, Request
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource

@@ -13,9 +13,9 @@ from mockkube.apiserver.admission.certificates import (
     CertificateSubjectRestriction,
     ClusterTrustBundleAttest,
 )
-from mockkube.apiserver.admission.chain import Operation, Request
-from mockkube.apiserver.authorization.decisions import Decision
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
+from mockkube.apiserver.registry.admission import Operation, Request
+from mockkube.apiserver.registry.authorizer import Decision
 from mockkube.apiserver.registry.resource import Call
 from mockkube.features.capabilities import Capabilities
 

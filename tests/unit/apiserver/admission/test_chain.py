@@ -1,5 +1,6 @@
 from mockkube.apiserver.admission import catalogue
-from mockkube.apiserver.admission.chain import Chain, Operation, Plugin
+from mockkube.apiserver.admission.chain import Chain
+from mockkube.apiserver.registry.admission import Operation, Plugin
 
 POD = {
     "apiVersion": "v1",

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from mockkube.api.errors import Forbidden
 from mockkube.apiserver.admission.node_restriction import NodeRestriction
 from mockkube.apiserver.authorization.node import NODES
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
 
 PLUGIN = NodeRestriction()
 NODE = User("system:node:n", groups=(NODES,))

@@ -4,7 +4,7 @@ import pytest
 
 from mockkube.api.errors import Forbidden
 from mockkube.apiserver.admission.resource_quota import ResourceQuota
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import updating
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import Call

@@ -4,8 +4,8 @@ import contextlib
 import pytest
 
 from mockkube.apiserver.aggregation.backends import Backends
-from mockkube.apiserver.background.registrations import API_SERVICES
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
+from mockkube.apiserver.post_start_hooks.registrations import API_SERVICES
 from mockkube.apiserver.registry import creation, updating
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import Call

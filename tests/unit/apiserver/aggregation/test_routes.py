@@ -1,7 +1,7 @@
 import pytest
 
 from mockkube.apiserver.aggregation.routes import NoRoute, Route, route
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import Call

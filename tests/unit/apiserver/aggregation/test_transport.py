@@ -1,7 +1,7 @@
 from multidict import CIMultiDict
 
 from mockkube.apiserver.aggregation.transport import identify
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
 
 
 def test_the_client_is_named_and_nobody_else():

@@ -8,12 +8,11 @@ import pytest
 from mockkube.api.types import Object
 from mockkube.apiserver.admission.chain import Chain
 from mockkube.apiserver.authorization.authorizer import Authorizer
-from mockkube.apiserver.authorization.decisions import Decision
 from mockkube.apiserver.authorization.escalation import Escalation
 from mockkube.apiserver.authorization.roles import GROUP
-from mockkube.apiserver.authorization.rules import Attributes
-from mockkube.apiserver.http.authentication import MASTERS, User
+from mockkube.apiserver.identity.user import MASTERS, User
 from mockkube.apiserver.registry import creation, deletion, encoding, updating
+from mockkube.apiserver.registry.authorizer import Attributes, Decision
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource

@@ -1,8 +1,8 @@
 import pytest
 
 from mockkube.apiserver.authorization import access_reviews
-from mockkube.apiserver.authorization.decisions import Decision
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
+from mockkube.apiserver.registry.authorizer import Decision
 
 RESOURCE = {"verb": "get", "resource": "pods", "namespace": "ns"}
 PATH = {"path": "/x", "verb": "get"}

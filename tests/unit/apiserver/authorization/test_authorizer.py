@@ -1,7 +1,7 @@
 import pytest
 
-from mockkube.apiserver.authorization.rules import Attributes
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
+from mockkube.apiserver.registry.authorizer import Attributes
 
 
 async def test_administrators_may_do_everything_and_no_reason_is_told(world, admin):

@@ -1,4 +1,4 @@
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
 
 
 async def test_a_new_binding_counts_at_once(world):

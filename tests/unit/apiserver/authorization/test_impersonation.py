@@ -3,8 +3,8 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from mockkube.api.errors import BadRequest, Forbidden
 from mockkube.apiserver.authorization.impersonation import Impersonation
-from mockkube.apiserver.authorization.rules import Attributes
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
+from mockkube.apiserver.registry.authorizer import Attributes
 
 
 def headers(*pairs):

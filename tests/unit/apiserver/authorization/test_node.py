@@ -2,8 +2,8 @@ import pytest
 
 from mockkube.api.selectors import fields
 from mockkube.apiserver.authorization.node import node_of
-from mockkube.apiserver.authorization.rules import Attributes
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
+from mockkube.apiserver.registry.authorizer import Attributes
 
 NODE = User("system:node:n1", groups=("system:nodes", "system:authenticated"))
 

@@ -1,7 +1,8 @@
 import pytest
 
-from mockkube.apiserver.authorization.rules import Attributes, Rule
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.authorization.rules import Rule
+from mockkube.apiserver.identity.user import User
+from mockkube.apiserver.registry.authorizer import Attributes
 
 JANE = User("jane")
 

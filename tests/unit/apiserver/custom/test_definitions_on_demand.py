@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from mockkube.apiserver.custom.definitions_on_demand import DefinitionsOnDemand
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry

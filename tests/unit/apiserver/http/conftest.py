@@ -11,9 +11,9 @@ from aiohttp.web import BaseRequest, Response
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from mockkube.apiserver.http import paths
-from mockkube.apiserver.http.authentication import MASTERS, User
 from mockkube.apiserver.http.exchange import Exchange
 from mockkube.apiserver.http.paths import Target
+from mockkube.apiserver.identity.user import MASTERS, User
 
 ADMIN = User("admin", groups=(MASTERS, "system:authenticated"))
 

@@ -12,16 +12,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from mockkube.apiserver.http.authentication import (
-    ANONYMOUS,
-    UNSECURED,
-    Authenticated,
-    Authenticator,
-    InvalidCredentials,
-    User,
-    bearer_token,
-    certificate_user,
-)
+from mockkube.apiserver.http.authentication import Authenticator, bearer_token, certificate_user
+from mockkube.apiserver.identity.user import ANONYMOUS, UNSECURED, Authenticated, InvalidCredentials, User
 
 ADMIN = User("admin", groups=("system:masters",))
 

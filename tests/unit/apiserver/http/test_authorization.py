@@ -4,8 +4,8 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from mockkube.api.errors import Forbidden
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.http import paths
-from mockkube.apiserver.http.authentication import ANONYMOUS, MASTERS, User
 from mockkube.apiserver.http.authorization import Doorkeeper, asking_for_path, asking_for_resource
+from mockkube.apiserver.identity.user import ANONYMOUS, MASTERS, User
 
 JANE = User("jane")
 ADMIN = User("admin", groups=(MASTERS,))

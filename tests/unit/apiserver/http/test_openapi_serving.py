@@ -11,9 +11,10 @@ from mockkube_storage.engines.memory import MemoryStore
 from mockkube.api.catalogue import KindInfo
 from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.api.schema import Schema
-from mockkube.apiserver.http.authentication import ANONYMOUS
+from mockkube.apiserver.admission.chain import Chain
 from mockkube.apiserver.http.exchange import Exchange, parse_query
 from mockkube.apiserver.http.openapi.serving import OpenApi
+from mockkube.apiserver.identity.user import ANONYMOUS
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.features.capabilities import Capabilities
@@ -45,7 +46,7 @@ def registry() -> Registry:
         chance=Chance.seeded(1, "registry"),
         caps=caps,
         schema=Schema(caps.version),
-        plugins=[],
+        admission=Chain([]),
         allocators=Allocators(chance=Chance.seeded(1, "allocators")),
         runtime_config={},
     )

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockkube.api.errors import BadRequest, NotAcceptable
-from mockkube.apiserver.http.authentication import User
 from mockkube.apiserver.http.negotiation import PLAIN, YAML, Representation
 from mockkube.apiserver.http.rendering import View, show_list, show_object, to_bytes
 from mockkube.apiserver.http.yaml_text import to_yaml
+from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation
 from mockkube.apiserver.registry.listing import Listed
 from mockkube.apiserver.registry.options import WriteOptions

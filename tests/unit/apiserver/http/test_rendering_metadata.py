@@ -3,9 +3,9 @@
 import orjson
 import pytest
 
-from mockkube.apiserver.http.authentication import User
 from mockkube.apiserver.http.negotiation import Representation
 from mockkube.apiserver.http.rendering import View, show_object
+from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry

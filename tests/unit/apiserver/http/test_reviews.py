@@ -3,7 +3,8 @@ import pytest
 from mockkube.api.errors import BadRequest, Invalid, NotFound
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.http import reviews
-from mockkube.apiserver.http.authentication import MASTERS, Authenticator, User
+from mockkube.apiserver.http.authentication import Authenticator
+from mockkube.apiserver.identity.user import MASTERS, User
 
 AUTHENTICATION, AUTHORIZATION = "/apis/authentication.k8s.io/v1", "/apis/authorization.k8s.io/v1"
 PODS = {"verb": "get", "resource": "pods", "namespace": "ns"}

@@ -9,9 +9,9 @@ from aiohttp.web import BaseRequest, Response
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from mockkube.api.errors import NotAcceptable
-from mockkube.apiserver.http.authentication import ANONYMOUS
 from mockkube.apiserver.http.exchange import Exchange
 from mockkube.apiserver.http.zpages import Pages, Subject
+from mockkube.apiserver.identity.user import ANONYMOUS
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.runtime.virtual import VirtualClock

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from mockkube.api.errors import AlreadyExists, Internal, Invalid
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation, deletion
 from mockkube.apiserver.registry.allocators import Allocators
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions

@@ -3,7 +3,7 @@
 import pytest
 
 from mockkube.api.types import Object
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation, deletion, updating
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry

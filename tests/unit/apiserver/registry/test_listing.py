@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockkube.api.errors import ApiError, BadRequest, Expired, Timeout
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation, listing, options
 from mockkube.apiserver.registry.listing import Listed, Token
 from mockkube.apiserver.registry.options import ListOptions, WriteOptions

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 
 from mockkube.api.errors import Timeout
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation, deletion, options, updating, watching
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry

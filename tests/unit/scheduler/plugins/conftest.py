@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from mockkube_storage.engines.memory import MemoryStore
 
-from mockkube.apiserver.http.authentication import MASTERS, Authenticator
-from mockkube.apiserver.local import LocalClient
-from mockkube.apiserver.local_desk import LocalDoor
+from mockkube.apiserver.http.authentication import Authenticator
+from mockkube.apiserver.identity.user import MASTERS
+from mockkube.apiserver.local.client import LocalClient
+from mockkube.apiserver.local.endpoint import LocalDoor
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client.cache import Caches
 from mockkube.client.identity import Identity

@@ -4,7 +4,7 @@ import pytest
 
 from mockkube.api.errors import ApiError
 from mockkube.apiserver.admission.policies.validating import ValidatingAdmissionPolicy
-from mockkube.apiserver.authorization.decisions import Decision
+from mockkube.apiserver.registry.authorizer import Decision
 
 GROUP = "admissionregistration.k8s.io/v1"
 CONFIGS = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}

@@ -6,12 +6,13 @@ import orjson
 import pytest
 
 from mockkube.api.errors import ApiError, BadRequest
-from mockkube.apiserver.admission.chain import Chain, Plugin
+from mockkube.apiserver.admission.chain import Chain
 from mockkube.apiserver.admission.policies.evaluation import Occasion
-from mockkube.apiserver.admission.webhooks.calls import CallFailed
 from mockkube.apiserver.admission.webhooks.hooks import Hook
 from mockkube.apiserver.admission.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
-from mockkube.apiserver.http.authentication import User
+from mockkube.apiserver.identity.user import User
+from mockkube.apiserver.registry.admission import Plugin
+from mockkube.apiserver.registry.webhook_calls import CallFailed
 
 GROUP = "admissionregistration.k8s.io/v1"
 CONFIGS = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}

@@ -1,0 +1,67 @@
+"""Whether a token that is kept in a secret is still good: the secret and the account are there, and agree with it."""
+
+# upstream 1.36: pkg/serviceaccount/legacy.go
+import base64
+import binascii
+from collections.abc import Callable
+from hmac import compare_digest
+from typing import Final
+
+from mockkube.api.errors import NotFound
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.identity.user import InvalidCredentials
+from mockkube.apiserver.registry.registry import Registry
+
+INVALID_SINCE: Final = "kubernetes.io/legacy-token-invalid-since"
+TOKEN: Final = "token"  # noqa: S105 - the key of a secret's data
+_CLAIM: Final = "kubernetes.io/serviceaccount/"
+_GONE: Final = "Token has been invalidated"
+
+
+class KeptTokens:
+    """Judges the claims of such tokens, whose signature is good."""
+
+    def __init__(self, registry: Registry, used: Callable[[str, str], None]) -> None:
+        self._registry = registry
+        self._used = used
+
+    def judge(self, token: str, claims: Object) -> None:
+        """Return if the token is good; else InvalidCredentials."""
+        namespace, account = claims[f"{_CLAIM}namespace"], claims[f"{_CLAIM}service-account.name"]
+        secret = self._stored("secrets", namespace, claims[f"{_CLAIM}secret.name"])
+        if secret is None or secret["metadata"].get("deletionTimestamp"):
+            raise InvalidCredentials(_GONE)
+        if not compare_digest(kept_token(secret), token.encode("utf-8", "surrogateescape")):
+            raise InvalidCredentials("Token does not match server's copy")
+        self._judge_account(namespace, account, claims[f"{_CLAIM}service-account.uid"])
+        name = secret["metadata"]["name"]
+        self._used(namespace, name)
+        if (secret["metadata"].get("labels") or {}).get(INVALID_SINCE):
+            raise InvalidCredentials(
+                f"the token in secret {namespace}/{name} for service account {namespace}/{account} has been marked "
+                "invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the "
+                f"'{INVALID_SINCE}' label from the secret to temporarily allow use of this token"
+            )
+
+    def _judge_account(self, namespace: str, name: str, uid: str) -> None:
+        account = self._stored("serviceaccounts", namespace, name)
+        if account is None:
+            raise InvalidCredentials(NotFound.object("", "serviceaccounts", name).message)
+        metadata = account["metadata"]
+        if metadata.get("deletionTimestamp"):
+            raise InvalidCredentials(f"ServiceAccount {namespace}/{name} has been deleted")
+        if metadata["uid"] != uid:
+            raise InvalidCredentials(f"ServiceAccount UID ({metadata['uid']}) does not match claim ({uid})")
+
+    def _stored(self, plural: str, namespace: str, name: str) -> ReadOnlyObject | None:
+        resource = self._registry.stored("", plural)
+        record = resource.record(namespace, name) if resource is not None else None
+        return None if record is None else record.load()
+
+
+def kept_token(secret: ReadOnlyObject) -> bytes:
+    """Return the token a secret keeps; empty when it keeps none."""
+    try:
+        return base64.b64decode((secret.get("data") or {}).get(TOKEN) or "")
+    except binascii.Error:
+        return b""

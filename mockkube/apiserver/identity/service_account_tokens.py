@@ -1,0 +1,193 @@
+"""Tokens of service accounts: signed when asked for, recognised when they come back."""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+from cachetools import LRUCache
+
+from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.apiserver.identity.user import AUDIENCE, InvalidCredentials
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+VERIFIED_MAX: Final = 1024
+"""How many tokens are remembered whose signature was good."""
+
+LEGACY: Final = "kubernetes/serviceaccount"
+"""Who issues tokens that are kept in secrets, and that end only with them."""
+
+_HALF: Final = 32
+_ALGORITHM: Final = "ES256"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a token says besides whose it is. It is bound to at most one object; a pod's node only goes with it."""
+
+    audiences: Sequence[str]
+    issued: datetime
+    expires: datetime
+    identity: str
+    bound: ReadOnlyObject | None = None
+    node: ReadOnlyObject | None = None
+    warn_after: datetime | None = None
+
+
+class TokenIssuer:
+    """Signs with a key of its own, made when the first token is asked for; so tokens end with the issuer."""
+
+    def __init__(self, issuer: str = AUDIENCE) -> None:
+        self.issuer = issuer
+        self._verified: LRUCache[str, Object] = LRUCache(VERIFIED_MAX)
+
+    @cached_property
+    def _key(self) -> "EllipticCurvePrivateKey":
+        from cryptography.hazmat.primitives.asymmetric import ec
+
+        return ec.generate_private_key(ec.SECP256R1())
+
+    @cached_property
+    def _key_id(self) -> str:
+        # upstream 1.36: pkg/serviceaccount/jwt.go, keyIDFromPublicKey
+        from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+        public = self._key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        return _encoded(hashlib.sha256(public).digest())
+
+    def public_keys(self) -> Object:
+        """What tokens can be verified with, as a JSON Web Key Set."""
+        # upstream 1.36: pkg/serviceaccount/openidmetadata.go
+        point = self._key.public_key().public_numbers()
+        x, y = (_encoded(number.to_bytes(_HALF, "big")) for number in (point.x, point.y))
+        key = {"use": "sig", "kty": "EC", "kid": self._key_id, "crv": "P-256", "alg": _ALGORITHM, "x": x, "y": y}
+        return {"keys": [key]}
+
+    def discovery(self, keys_at: str) -> Object:
+        """What OpenID Connect's discovery says of the issuer whose keys are at this address."""
+        return {
+            "issuer": self.issuer,
+            "jwks_uri": keys_at,
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": [_ALGORITHM],
+        }
+
+    def issue(self, account: ReadOnlyObject, terms: Terms) -> str:
+        """A token that says who the account is."""
+        return self._signed(self._claims(account, terms))
+
+    def issue_legacy(self, account: ReadOnlyObject, secret: str) -> str:
+        """A token to be kept in a secret of this name."""
+        # upstream 1.36: pkg/serviceaccount/legacy.go
+        metadata = account["metadata"]
+        return self._signed(
+            {
+                "iss": LEGACY,
+                "kubernetes.io/serviceaccount/namespace": metadata["namespace"],
+                "kubernetes.io/serviceaccount/secret.name": secret,
+                "kubernetes.io/serviceaccount/service-account.name": metadata["name"],
+                "kubernetes.io/serviceaccount/service-account.uid": metadata["uid"],
+                "sub": _subject(metadata),
+            }
+        )
+
+    def _signed(self, claims: Object) -> str:
+        head = {"alg": _ALGORITHM, "kid": self._key_id}
+        signed = f"{_encoded(orjson.dumps(head))}.{_encoded(orjson.dumps(claims))}"
+        return f"{signed}.{_encoded(self._sign(signed.encode()))}"
+
+    def _claims(self, account: ReadOnlyObject, terms: Terms) -> Object:
+        # upstream 1.36: pkg/serviceaccount/claims.go
+        metadata = account["metadata"]
+        private: Object = {"namespace": metadata["namespace"], "serviceaccount": _reference(account)}
+        if terms.bound is not None:
+            private[terms.bound["kind"].lower()] = _reference(terms.bound)
+        if terms.node is not None:
+            private["node"] = _reference(terms.node)
+        if terms.warn_after is not None:
+            private["warnafter"] = int(terms.warn_after.timestamp())
+        return {
+            "aud": list(terms.audiences),
+            "exp": int(terms.expires.timestamp()),
+            "iat": int(terms.issued.timestamp()),
+            "iss": self.issuer,
+            "jti": terms.identity,
+            "kubernetes.io": private,
+            "nbf": int(terms.issued.timestamp()),
+            "sub": _subject(metadata),
+        }
+
+    def _sign(self, text: bytes) -> bytes:
+        from cryptography.hazmat.primitives.asymmetric import ec, utils
+        from cryptography.hazmat.primitives.hashes import SHA256
+
+        r, s = utils.decode_dss_signature(self._key.sign(text, ec.ECDSA(SHA256())))
+        return r.to_bytes(_HALF, "big") + s.to_bytes(_HALF, "big")
+
+    def claims(self, token: str) -> Object | None:
+        """What a token says; None if it is none of this issuer's, InvalidCredentials if somebody else signed it."""
+        # hot: per request of a service account
+        if token not in self._verified:
+            claims = self._read(token)
+            if claims is None:
+                return None
+            self._verified[token] = claims
+        return self._verified[token]
+
+    def _read(self, token: str) -> Object | None:
+        parts = token.split(".")
+        if len(parts) != 3:
+            return None
+        head, claims = _json(parts[0]), _json(parts[1])
+        if claims is None or claims.get("iss") not in (self.issuer, LEGACY) or head is None:
+            return None
+        if head.get("kid", self._key_id) != self._key_id:
+            raise InvalidCredentials("invalid signature, no keys found")
+        if not self._verify(f"{parts[0]}.{parts[1]}".encode(), parts[2]):
+            raise InvalidCredentials("go-jose/go-jose: error in cryptographic primitive")
+        return claims
+
+    def _verify(self, signed: bytes, signature: str) -> bool:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric import ec, utils
+        from cryptography.hazmat.primitives.hashes import SHA256
+
+        try:
+            raw = _decoded(signature)
+            encoded = utils.encode_dss_signature(int.from_bytes(raw[:_HALF], "big"), int.from_bytes(raw[_HALF:], "big"))
+            self._key.public_key().verify(encoded, signed, ec.ECDSA(SHA256()))
+        except (InvalidSignature, ValueError):
+            return False
+        return True
+
+
+def _subject(metadata: ReadOnlyObject) -> str:
+    return f"system:serviceaccount:{metadata['namespace']}:{metadata['name']}"
+
+
+def _reference(obj: ReadOnlyObject) -> Object:
+    """Name and uid of an object, as far as it has them."""
+    return {field: obj["metadata"][field] for field in ("name", "uid") if obj["metadata"].get(field)}
+
+
+def _json(part: str) -> dict[str, Any] | None:
+    try:
+        value = orjson.loads(_decoded(part))
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _decoded(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4))
