@@ -6,7 +6,17 @@ from typing import Any, Final
 
 import yaml
 
-from mockkube.api.documents import ALIASED_MAX, DEPTH_MAX, TOO_DEEP, Repeats, Unreadable, Yaml, check_containers
+from mockkube.api.documents import (
+    ALIASED_MAX,
+    DEPTH_MAX,
+    TOO_DEEP,
+    YAML_VALUES_MAX,
+    Repeats,
+    Unreadable,
+    Yaml,
+    check_containers,
+)
+from mockkube.api.errors import TooLarge
 from mockkube.api.fields import quoted
 
 _INTEGER_MIN: Final = -(1 << 63)
@@ -34,7 +44,7 @@ def read(body: bytes) -> Yaml:
 
 def _check_extent(body: bytes) -> None:
     """Refuse YAML that is too deep or whose aliases multiply, before anything is built of it."""
-    total, aliased, containers, opened = 0, 0, 0, list[tuple[str | None, int]]()
+    total, values, aliased, containers, opened = 0, 0, 0, 0, list[tuple[str | None, int]]()
     sizes: dict[str, int] = {}
     for event in yaml.parse(body, Loader=_Loader):
         if isinstance(event, yaml.DocumentEndEvent):
@@ -52,6 +62,10 @@ def _check_extent(body: bytes) -> None:
                 sizes[anchor] = total - before
         elif isinstance(event, yaml.ScalarEvent):
             total += 1
+            values += 1
+            if values > YAML_VALUES_MAX:
+                # differs: upstream has no such limit
+                raise TooLarge(f"Request entity too large: the limit of YAML is {YAML_VALUES_MAX} keys and values")
         if len(opened) > DEPTH_MAX:
             raise Unreadable(f"yaml: {TOO_DEEP}")
         check_containers(containers)

@@ -24,6 +24,8 @@ from mockkube.runtime.steps import Bell
 RETRY_SECONDS: Final = 0.8
 # Backoff between failed lists and watches, as in upstream's reflector: 800 ms at first, 30 s at most.
 RETRY_SECONDS_MAX: Final = 30.0
+_FEW: Final = 16
+"""So many values are faster searched than hashed."""
 
 
 class Change(NamedTuple):
@@ -75,8 +77,9 @@ class Index:
     def _replace(
         self, key: Key, old: ReadOnlyObject | None, new: ReadOnlyObject | None, after: tuple[str, ...]
     ) -> None:
+        kept = after if len(after) < _FEW else frozenset(after)
         for value in () if old is None else self._before(old):
-            if value not in after and (keys := self._keys.get(value)) is not None:
+            if value not in kept and (keys := self._keys.get(value)) is not None:
                 keys.pop(key, None)
                 if not keys:
                     del self._keys[value]

@@ -83,7 +83,7 @@ class Connection:
         self._requests += 1
         transport.written.clear()
         self._protocol.data_received(request)
-        while (answer := _read(bytes(transport.written), whole=whole)) is None:
+        while (answer := _read(transport.written, whole=whole)) is None:
             if transport.is_closing():
                 return Answer(0, b"", bytes(transport.written))
             transport.changed.clear()
@@ -91,15 +91,16 @@ class Connection:
         return answer
 
 
-def _read(written: bytes, *, whole: bool) -> Answer | None:
-    """Return the answer in these bytes; None while it is not complete."""
-    head, end, body = written.partition(_END_OF_HEAD)
-    if not end:
+def _read(written: bytearray, *, whole: bool) -> Answer | None:
+    """Return the answer in these bytes; None while it is not complete. Copies nothing before."""
+    end = written.find(_END_OF_HEAD)
+    if end < 0:
         return None
+    head, begin = bytes(written[:end]), end + len(_END_OF_HEAD)
     fields = head.lower()
     if whole and b"transfer-encoding: chunked" in fields:
-        if not body.endswith(b"0\r\n\r\n"):
+        if not written.endswith(b"0\r\n\r\n", begin):
             return None
-    elif whole and len(body) < int((fields.partition(b"content-length: ")[2].partition(b"\r\n")[0]) or 0):
+    elif whole and len(written) - begin < int((fields.partition(b"content-length: ")[2].partition(b"\r\n")[0]) or 0):
         return None
-    return Answer(int(head.split(b" ", 2)[1]), head, body)
+    return Answer(int(head.split(b" ", 2)[1]), head, bytes(written[begin:]))

@@ -230,7 +230,8 @@ class Requests:
         metadata = obj["metadata"]
         name = str(metadata.get("name", "")) if self.chance.random() < 0.8 else ""
         path = target.path(metadata.get("namespace", ""), name)
-        if self.chance.random() < 0.5:
+        # options in the body count instead of those in the query: what steers the server would really be deleted
+        if self.chance.random() < 0.5 or target.kind.group in STEERING:
             return Request("DELETE", self._quietly(target, self._asked(path)), headers=self._headers())
         options = {
             "kind": "DeleteOptions",

@@ -16,8 +16,18 @@ _ESCAPED: Final = re.compile(r'["\\]')
 
 def headers(texts: Iterable[str]) -> list[str]:
     """Return the header of each warning; one that a header cannot hold is not sent."""
-    sent = [text for text in dict.fromkeys(texts) if text and not _CONTROL.search(text)]
-    if sum(map(len, sent)) > TOTAL_MAX:
+    sent = list[str]()
+    whole = shortened = 0
+    seen = set[str]()
+    for text in texts:
+        if text and text not in seen and not _CONTROL.search(text):
+            seen.add(text)
+            sent.append(text)
+            whole += len(text)
+            shortened += min(len(text), CUT_MAX)
+            if shortened > TOTAL_MAX:
+                break  # a hundred thousand may follow: none of them is sent
+    if whole > TOTAL_MAX:
         sent = _cut(sent)
     return [_header(text) for text in sent]
 

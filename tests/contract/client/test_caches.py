@@ -1,6 +1,7 @@
 """What a cache makes of the list and the watches of any client."""
 
 import logging
+import time
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import Expired
-from mockkube.client.cache import Caches, Change, ListWatch
+from mockkube.client.cache import Caches, Change, Index, ListWatch
 from mockkube.client.protocol import NOW, Client, Key, Selection, Watch, key_of
 from mockkube.runtime.steps import Bell
 from mockkube.runtime.virtual import VirtualClock
@@ -235,3 +236,18 @@ async def test_a_cache_ends_where_the_server_is_whatever_happens(client: Client,
     await follower.until(lambda: follower.cache.synced and known == listed)
     assert {key.name: obj for key, obj in follower.cache.objects.items()} == listed
     await follower.cache.close()
+
+
+def test_an_index_of_one_object_under_many_values_is_as_fast_as_of_few() -> None:
+    def seconds(count: int) -> float:
+        index = Index(lambda obj: obj["values"])
+        old = {"values": [str(number) for number in range(count)]}
+        new = {"values": [str(number) for number in range(1, count + 1)]}
+        index.replace(Key("", "x"), None, old)
+        began = time.process_time()
+        index.replace(Key("", "x"), old, new)
+        assert index.get("0") == []
+        assert index.get(str(count)) == [new]
+        return time.process_time() - began
+
+    assert seconds(50_000) < 100 * max(seconds(5_000), 0.001)

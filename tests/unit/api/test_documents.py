@@ -151,3 +151,10 @@ def test_a_document_of_too_many_objects_and_lists_is_refused(monkeypatch):
     for read in (documents.read_json, documents.read_yaml):
         with pytest.raises(TooLarge, match="6 objects and lists, the limit is 5"):
             read(b'{"a": [{}, {}, [], []]}')
+
+
+def test_yaml_of_too_many_values_is_refused() -> None:
+    few = b"a:\n" + b"- b\n" * 299_998
+    assert len(documents.read_yaml(few[:40_003]).value["a"]) == 10_000
+    with pytest.raises(TooLarge, match="the limit of YAML is 300000 keys and values"):
+        documents.read_yaml(few + b"- b\n" * 2)

@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,3 +29,15 @@ def test_whatever_is_told_fits(texts: list[str]) -> None:
     sent = headers(texts)
     whole = sum(len(text) for text in set(texts)) <= TOTAL_MAX
     assert whole or sum(map(len, sent)) <= (TOTAL_MAX + CUT_MAX) * 2 + len(sent) * 8
+
+
+def test_no_more_warnings_are_read_than_can_be_sent() -> None:
+    read = []
+
+    def texts() -> Iterator[str]:
+        for number in range(600_000):
+            read.append(number)
+            yield f"line {number}: key already set in map"
+
+    assert sum(map(len, headers(texts()))) < 6000
+    assert len(read) < 200
