@@ -144,8 +144,7 @@ def index() -> list[dict[str, Any]]:
     locations = {
         id(value): f"{name}:{attribute}"
         for name, module in sys.modules.items()
-        # By identity: a record may be imported elsewhere, but this module is the only one that imports records of
-        # others.
+        # Records are found by identity in the modules that define them; no other module imports one.
         if name.startswith("mockkube.api.kinds.") and name != __name__
         for attribute, value in vars(module).items()
         if isinstance(value, Kind)

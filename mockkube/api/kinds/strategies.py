@@ -1,4 +1,4 @@
-"""Strategies of all kinds for one API server, created with its dependencies on first use."""
+"""Strategies of all kinds for one API server, created on first use."""
 
 from mockkube.api.catalogue import KindInfo, load
 from mockkube.api.kinds.dependencies import StrategyDependencies
@@ -7,7 +7,7 @@ from mockkube.api.strategy import Strategy
 
 
 class Strategies:
-    """Strategies of the built-in kinds, with the rules of proposals."""
+    """Strategies of the built-in kinds, with the rules that proposals add."""
 
     def __init__(self, dependencies: StrategyDependencies | None = None) -> None:
         self._dependencies = dependencies or StrategyDependencies()

@@ -123,7 +123,7 @@ def validate_conditions(
         else:
             errors.append(required(f"{here}.expression"))
         errors += qualified(name, f"{here}.name") if name else [required(f"{here}.name")]
-        # Names must be unique because metrics and audit annotations refer to conditions by name.
+        # The name is the merge key of the list and identifies a condition in logs.
         if name and name in seen:
             errors.append(duplicate(f"{here}.name", name))
         seen.add(name)

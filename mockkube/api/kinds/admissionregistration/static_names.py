@@ -1,6 +1,6 @@
 """Names reserved for admission configuration that is read from manifests on the server's disk.
 
-upstream 1.36: KEP-5793, ManifestBasedAdmissionControlConfig
+Feature gate ManifestBasedAdmissionControlConfig.
 """
 
 from typing import Final

@@ -75,7 +75,6 @@ def _validate_supported(schema: ReadOnlyObject, at: str, place: _Place) -> Itera
     if "default" in schema and place.no_default is not None:
         yield forbidden(f"{at}.default", f"must not be set {place.no_default}")
     for name in _UNSUPPORTED:
-        # Truthiness is deliberate: upstream ignores these fields when they are empty.
         if schema.get(name):
             yield forbidden(f"{at}.{name}", f"{name} is not supported")
     if kind == "null":

@@ -44,7 +44,6 @@ def default_custom_resource_definition(definition: Object, caps: Capabilities) -
     conversion = spec.setdefault("conversion", {"strategy": "None"})
     default_service_port(conversion.get("webhook", {}).get("clientConfig", {}))
     status = definition.setdefault("status", {})
-    # Objects written by servers that knew no storedVersions had only one version, so it must be the stored one.
     if not status.get("storedVersions"):
         stored = [version.get("name", "") for version in spec.get("versions") or () if version.get("storage")]
         if stored:
@@ -147,8 +146,8 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         # The internal type still has `spec.version`, the name of the first version, and upstream validates both.
         errors += _validate_label(versions[0]["name"], "spec.version") if versions and versions[0].get("name") else []
         spec_names = spec.get("names") or {}
-        named = ("plural", "singular", "kind", "listKind")
-        errors += [required(f"spec.names.{name}") for name in named if not spec_names.get(name)]
+        name_fields = ("plural", "singular", "kind", "listKind")
+        errors += [required(f"spec.names.{name}") for name in name_fields if not spec_names.get(name)]
         errors += _validate_names(spec_names, "spec.names")
         has_status = any("status" in (version.get("subresources") or {}) for version in versions)
         if "schema" in shared and has_status and versions and (root := _schema(versions[0])) is not None:
@@ -159,8 +158,8 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
     def _validate_version(
         self, version: ReadOnlyObject, at: str, shared: set[str], before: ReadOnlyObject | None, judge: Judge
     ) -> list[FieldError]:
-        name, wrong = version.get("name", ""), names.dns1035_label(version.get("name", ""))
-        errors = [invalid(f"{at}.name", name, ",".join(wrong))] if wrong else []
+        name, messages = version.get("name", ""), names.dns1035_label(version.get("name", ""))
+        errors = [invalid(f"{at}.name", name, ",".join(messages))] if messages else []
         errors += _validate_deprecation(version, f"{at}.deprecationWarning")
         return errors + self._validate_content(version, at, set(_SHARED) - shared, before, judge)
 
@@ -215,11 +214,11 @@ def _note_storage(obj: Object) -> None:
 
 
 def _validate_group(group: str) -> list[FieldError]:
-    wrong = names.dns_subdomain(group)
+    messages = names.dns_subdomain(group)
     if not group:
         return [required("spec.group")]
-    if wrong:
-        return [invalid("spec.group", group, ",".join(wrong))]
+    if messages:
+        return [invalid("spec.group", group, ",".join(messages))]
     return [] if "." in group else [invalid("spec.group", group, "should be a domain with at least one dot")]
 
 
@@ -255,10 +254,10 @@ def _validate_deprecation(version: ReadOnlyObject, at: str) -> list[FieldError]:
         details.append("must be <= 256 characters long")
     if not warning:
         details.append("must not be an empty string")
-    odd = next((index for index, letter in enumerate(warning) if not letter.isprintable()), None)
-    if odd is not None:
+    unprintable = next((index for index, letter in enumerate(warning) if not letter.isprintable()), None)
+    if unprintable is not None:
         text = "must only contain printable UTF-8 characters; non-printable character found at index"
-        details.append(f"{text} {names.byte_length(warning[:odd])}")
+        details.append(f"{text} {names.byte_length(warning[:unprintable])}")
     return [invalid(at, warning, detail) for detail in details]
 
 
@@ -267,9 +266,9 @@ def _validate_names(own: ReadOnlyObject, at: str) -> list[FieldError]:
     for name in ("plural", "singular"):
         errors += _validate_label(own.get(name, ""), f"{at}.{name}") if own.get(name) else []
     for name in ("kind", "listKind"):
-        wrong = names.dns1035_label(own.get(name, "").lower())
-        if own.get(name) and wrong:
-            detail = f"may have mixed case, but should otherwise match: {','.join(wrong)}"
+        messages = names.dns1035_label(own.get(name, "").lower())
+        if own.get(name) and messages:
+            detail = f"may have mixed case, but should otherwise match: {','.join(messages)}"
             errors.append(invalid(f"{at}.{name}", own[name], detail))
     for index, short in enumerate(own.get("shortNames") or []):
         errors += _validate_label(short, f"{at}.shortNames[{index}]")
@@ -281,8 +280,8 @@ def _validate_names(own: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def _validate_label(value: str, at: str) -> list[FieldError]:
-    wrong = names.dns1035_label(value)
-    return [invalid(at, value, ",".join(wrong))] if wrong else []
+    messages = names.dns1035_label(value)
+    return [invalid(at, value, ",".join(messages))] if messages else []
 
 
 def _validate_scale(scale: ReadOnlyObject | None, at: str) -> list[FieldError]:
@@ -382,7 +381,7 @@ def _validate_conversion(spec: ReadOnlyObject, before: ReadOnlyObject | None) ->
     if strategy != "Webhook":
         detail = "should not be set when strategy is not set to Webhook"
         given = (("webhookClientConfig", client is not None), ("conversionReviewVersions", bool(versions)))
-        return errors + [forbidden(f"{at}.{name}", detail) for name, there in given if there]
+        return errors + [forbidden(f"{at}.{name}", detail) for name, is_set in given if is_set]
     if client is None:
         errors.append(required(f"{at}.webhookClientConfig", "required when strategy is set to Webhook"))
     else:
@@ -401,16 +400,16 @@ def _validate_stored(obj: ReadOnlyObject) -> list[FieldError]:
     versions = obj["spec"].get("versions") or []
     names = [each.get("name", "") for each in versions]
     known, repeated = set(names), repeated_indexes(names)
-    lacking = [
+    not_stored = [
         each["name"]
         for index, each in enumerate(versions)
         # Upstream drops the name from a map at its first occurrence, so a second version of this name counts as
         # missing.
         if each.get("storage") and (each.get("name") not in stored or index in repeated)
     ]
-    errors = [invalid(at, stored, f"must have the storage version {name}") for name in lacking]
-    gone = ((index, name) for index, name in enumerate(stored) if name not in known)
-    return errors + [invalid(f"{at}[{index}]", name, _gone(name)) for index, name in gone]
+    errors = [invalid(at, stored, f"must have the storage version {name}") for name in not_stored]
+    missing = ((index, name) for index, name in enumerate(stored) if name not in known)
+    return errors + [invalid(f"{at}[{index}]", name, _gone(name)) for index, name in missing]
 
 
 def _gone(name: str) -> str:
@@ -449,13 +448,13 @@ def _validate_approval(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[
     if old is not None and _approval_state(text) == _approval_state(_approval(old)):
         return []
     at = keyed("metadata.annotations", APPROVAL)
-    missing = f"protected groups must have approval annotation {quoted(APPROVAL)}"
+    detail = f"protected groups must have approval annotation {quoted(APPROVAL)}"
     match _approval_state(text):
         case "missing":
-            return [required(at, f"{missing}, {_APPROVAL_PAGE}")]
+            return [required(at, f"{detail}, {_APPROVAL_PAGE}")]
         case "invalid":
-            either = 'with either a URL or a reason starting with "unapproved"'
-            return [invalid(at, text, f"{missing} {either}, {_APPROVAL_PAGE}")]
+            expected = 'with either a URL or a reason starting with "unapproved"'
+            return [invalid(at, text, f"{detail} {expected}, {_APPROVAL_PAGE}")]
         case _:
             return []
 

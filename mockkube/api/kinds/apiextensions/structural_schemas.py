@@ -92,12 +92,12 @@ def _validate_type(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[Fi
 
 def _validate_own(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[FieldError]:
     """Validate the fields that every object has: kind, apiVersion, metadata."""
-    embedded, whole = schema.get(EMBEDDED), level is Level.ROOT or bool(schema.get(EMBEDDED))
+    embedded, is_object_root = schema.get(EMBEDDED), level is Level.ROOT or bool(schema.get(EMBEDDED))
     if embedded and "additionalProperties" in schema:
         yield forbidden(f"{at}.additionalProperties", f"must not be used if {EMBEDDED} is set")
     fields = properties(schema)
     for name, kind in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
-        if whole and name in fields and fields[name].get("type", "") != kind:
+        if is_object_root and name in fields and fields[name].get("type", "") != kind:
             yield invalid(f"{keyed(f'{at}.properties', name)}.type", fields[name].get("type", ""), f"must be {kind}")
     if level is Level.ROOT and "metadata" in fields:
         # `default` is tolerated here because validate_schema reports it with a message of its own.
@@ -111,11 +111,11 @@ def _validate_own(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[Fie
 
 
 def _validate_values(schema: ReadOnlyObject, at: str, *, outermost: bool = False) -> Iterator[FieldError]:
-    either, both = schema.get("anyOf") or [], schema.get("allOf") or []
+    any_of, all_of = schema.get("anyOf") or [], schema.get("allOf") or []
     # `anyOf: [integer, string]` may repeat x-kubernetes-int-or-string; only there are types allowed inside anyOf.
-    if not (outermost and either == _INT_OR_STRING_FORM):
-        yield from _validate_each(either, f"{at}.anyOf")
-    for index, each in enumerate(both):
+    if not (outermost and any_of == _INT_OR_STRING_FORM):
+        yield from _validate_each(any_of, f"{at}.anyOf")
+    for index, each in enumerate(all_of):
         skip = outermost and index == 0 and each.get("anyOf") == _INT_OR_STRING_FORM
         inner = {name: value for name, value in each.items() if name != "anyOf"} if skip else each
         yield from _validate_nested(inner, f"{at}.allOf[{index}]")

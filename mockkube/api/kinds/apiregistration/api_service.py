@@ -98,10 +98,10 @@ def _validate_version(group: str, version: str) -> list[FieldError]:
 
 def _validate_serving(spec: ReadOnlyObject) -> list[FieldError]:
     errors = []
-    for name, most in (("groupPriorityMinimum", 20000), ("versionPriority", 1000)):
+    for name, maximum in (("groupPriorityMinimum", 20000), ("versionPriority", 1000)):
         value = spec.get(name, 0)
-        if not 0 < value <= most:
-            errors.append(invalid(f"spec.{name}", value, f"must be positive and less than {most}"))
+        if not 0 < value <= maximum:
+            errors.append(invalid(f"spec.{name}", value, f"must be positive and less than {maximum}"))
     service, bundle, insecure = spec.get("service"), spec.get("caBundle"), spec.get("insecureSkipTLSVerify")
     at = "spec.insecureSkipTLSVerify"
     if service is None:
@@ -113,9 +113,9 @@ def _validate_serving(spec: ReadOnlyObject) -> list[FieldError]:
             errors.append(invalid(at, True, "local APIServices may not have insecureSkipTLSVerify"))
         return errors
     errors += [required(f"spec.service.{name}") for name in ("namespace", "name") if not service.get(name)]
-    wrong = names.port_number(service.get("port") or 0)
-    if wrong:
-        errors.append(invalid("spec.service.port", service.get("port"), f"port is not valid: {', '.join(wrong)}"))
+    messages = names.port_number(service.get("port") or 0)
+    if messages:
+        errors.append(invalid("spec.service.port", service.get("port"), f"port is not valid: {', '.join(messages)}"))
     if insecure and bundle:
         errors.append(invalid(at, True, "may not be true if caBundle is present"))
     return errors
@@ -136,10 +136,10 @@ def _service(obj: ReadOnlyObject) -> str:
 
 def _available(obj: ReadOnlyObject) -> str:
     """Return the status of the Available condition, with the reason if it is not True."""
-    found = condition(obj, "Available")
-    if found is None:
+    available = condition(obj, "Available")
+    if available is None:
         return "Unknown"
-    status, reason = string(found, "status"), string(found, "reason")
+    status, reason = string(available, "status"), string(available, "reason")
     return f"{status} ({reason})" if reason and status != "True" else status
 
 

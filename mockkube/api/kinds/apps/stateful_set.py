@@ -51,7 +51,7 @@ def default_stateful_set(stateful_set: Object, caps: Capabilities) -> None:
     retention.setdefault("whenScaled", "Retain")
     default_template(spec.setdefault("template", {}), caps)
     for claim in spec.get("volumeClaimTemplates", ()):
-        # Claim templates are written with their kind so that a server older than 1.17 can read them.
+        # Clients compare whole objects with what they sent, in which claim templates usually have a kind.
         # upstream 1.36: pkg/apis/apps/v1/conversion.go
         claim.update(apiVersion="v1", kind="PersistentVolumeClaim")
         default_claim(claim, caps)
@@ -258,14 +258,16 @@ def _mounted(spec: ReadOnlyObject) -> ReadOnlyObject:
     pod = template.get("spec") or {}
     if not claims and "subdomain" not in pod and "hostname" not in pod:
         return template
-    own = {(claim.get("metadata") or {}).get("name", "") for claim in claims}
+    claim_names = {(claim.get("metadata") or {}).get("name", "") for claim in claims}
     # Mounts may refer to claims of volumeClaimTemplates: as volumes of the pod they pass the validation of mounts. They
     # replace volumes of the same name, as the controller does.
-    volumes: list[Object] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in sorted(own)]
-    volumes += [volume for volume in pod.get("volumes") or [] if volume.get("name") not in own]
+    volumes: list[Object] = [
+        {"name": name, "persistentVolumeClaim": {"claimName": name}} for name in sorted(claim_names)
+    ]
+    volumes += [volume for volume in pod.get("volumes") or [] if volume.get("name") not in claim_names]
     # The controller sets hostname and subdomain of each pod itself; upstream validates the template without them.
-    kept = {name: value for name, value in pod.items() if name not in ("subdomain", "hostname", "volumes")}
-    return {**template, "spec": {**kept, "volumes": volumes} if volumes else kept}
+    pod_fields = {name: value for name, value in pod.items() if name not in ("subdomain", "hostname", "volumes")}
+    return {**template, "spec": {**pod_fields, "volumes": volumes} if volumes else pod_fields}
 
 
 def stateful_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:

@@ -115,23 +115,23 @@ def _bounds(new: ReadOnlyObject, old: ReadOnlyObject | None, judge: Judge) -> _B
 
 
 def _validate_spec(spec: ReadOnlyObject, bounds: _Bounds) -> list[FieldError]:
-    least, most = spec.get("minReplicas"), spec.get("maxReplicas", 0)
+    min_replicas, max_replicas = spec.get("minReplicas"), spec.get("maxReplicas", 0)
     errors = []
-    if least is not None and least < bounds.replicas_min:
+    if min_replicas is not None and min_replicas < bounds.replicas_min:
         detail = f"must be greater than or equal to {bounds.replicas_min}"
-        errors.append(invalid("spec.minReplicas", least, detail))
-    if most == 0:
+        errors.append(invalid("spec.minReplicas", min_replicas, detail))
+    if max_replicas == 0:
         errors.append(required("spec.maxReplicas", "must be set and greater than 0"))
-    elif most < 0:
-        errors.append(invalid("spec.maxReplicas", most, "must be greater than or equal to 1"))
-    if least is not None and most < least:
-        errors.append(invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`"))
+    elif max_replicas < 0:
+        errors.append(invalid("spec.maxReplicas", max_replicas, "must be greater than or equal to 1"))
+    if min_replicas is not None and max_replicas < min_replicas:
+        errors.append(invalid("spec.maxReplicas", max_replicas, "must be greater than or equal to `minReplicas`"))
     errors += validate_target(spec.get("scaleTargetRef") or {}, "spec.scaleTargetRef", bounds.target)
     metrics = spec.get("metrics") or []
     for index, metric in enumerate(metrics):
         errors += validate_metric(metric, f"spec.metrics[{index}]", bounds.described)
     # Without a pod there are no resource or pod metrics, so nothing would ever scale the workload up again.
-    if least == 0 and not any(metric.get("type") in ("Object", "External") for metric in metrics):
+    if min_replicas == 0 and not any(metric.get("type") in ("Object", "External") for metric in metrics):
         detail = "must specify at least one Object or External metric to support scaling to zero replicas"
         errors.append(forbidden("spec.metrics", detail))
     for name in ("scaleUp", "scaleDown"):

@@ -45,9 +45,9 @@ def validate_target(reference: ReadOnlyObject, at: str, rules: Reference) -> lis
     for name in ("kind", "name"):
         value = reference.get(name)
         errors += formed(value, f"{at}.{name}", names.path_segment) if value else [required(f"{at}.{name}")]
-    complaint = validate_api_version(reference, rules)
-    if complaint:
-        errors.append(invalid(f"{at}.apiVersion", reference.get("apiVersion", ""), complaint))
+    message = validate_api_version(reference, rules)
+    if message:
+        errors.append(invalid(f"{at}.apiVersion", reference.get("apiVersion", ""), message))
     return errors
 
 

@@ -127,8 +127,8 @@ def _target(member: str, amounts: Object) -> Object:
             if "averageValue" not in amounts:
                 return {"type": "Value", "value": amounts.get("value", "0")}
             # v1 cannot leave `targetValue` out, so a zero there means that only the average is the target.
-            whole = {} if amounts.get("value", "0") == "0" else {"value": amounts["value"]}
-            return {"type": "AverageValue", **whole, "averageValue": amounts["averageValue"]}
+            value = {} if amounts.get("value", "0") == "0" else {"value": amounts["value"]}
+            return {"type": "AverageValue", **value, "averageValue": amounts["averageValue"]}
         case "pods":
             return {"type": "AverageValue", "averageValue": amounts.get("averageValue", "0")}
         case "external":

@@ -67,7 +67,8 @@ def to_v2(obj: ReadOnlyObject) -> Object:
         reported = [_cpu_metric("current", {"averageUtilization": current})]
     conditions = _read_each(annotations, _CONDITIONS, dict)
     status |= {name: found for name, found in (("currentMetrics", reported), ("conditions", conditions)) if found}
-    # v1 objects are defaulted after conversion, since an 80 % CPU target would otherwise be added beside other metrics.
+    # The CPU default of v1 is applied here instead of with the other defaults of v1, because annotations may have other
+    # metrics, besides which upstream adds no CPU target.
     complete_spec(spec)
     return _put_together(obj, _others(obj["metadata"]), spec, status)
 

@@ -131,9 +131,9 @@ def _validate_schedule(spec: ReadOnlyObject, before: ReadOnlyObject | None) -> l
     schedule, at = spec.get("schedule", ""), "spec.schedule"
     if not schedule:
         return [required(at)]
-    complaint = schedule_complaint(schedule)
-    errors = [invalid(at, schedule, complaint)] if complaint else []
-    # Servers before 1.22 accepted TZ in a schedule, so a stored schedule may keep it.
+    message = schedule_complaint(schedule)
+    errors = [invalid(at, schedule, message)] if message else []
+    # Older servers accepted TZ in a schedule, so a stored schedule may keep it.
     if "TZ" not in schedule:
         return errors
     if before is None or "TZ" not in before.get("schedule", ""):

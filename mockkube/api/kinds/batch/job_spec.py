@@ -91,8 +91,10 @@ def validate_job_spec(
 def job_spec_warnings(spec: ReadOnlyObject, at: str, judge: Judge) -> list[str]:
     """Warn about indexes that may not be trackable, and about the pod template."""
     warnings = []
-    many = (spec.get("completions") or 0) > MANY_COMPLETIONS and (spec.get("parallelism") or 0) > MANY_PARALLELISM_MAX
-    if spec.get("completionMode") == INDEXED and many:
+    is_large = (spec.get("completions") or 0) > MANY_COMPLETIONS and (
+        spec.get("parallelism") or 0
+    ) > MANY_PARALLELISM_MAX
+    if spec.get("completionMode") == INDEXED and is_large:
         warnings.append(
             f"{at}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, "
             "Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
@@ -170,7 +172,7 @@ def _validate_failure_rule(rule: ReadOnlyObject, at: str, containers: set[str], 
     if conditions:
         errors += _validate_conditions(conditions, f"{at}.onPodConditions")
     if codes is not None and conditions:
-        # These two are upstream's only errors of a type without a value.
+        # Upstream omits the value from both of these errors (field.OmitValueType).
         detail = "specifying both OnExitCodes and OnPodConditions is not supported"
         errors.append(FieldError(at, detail))
     if codes is None and not conditions:

@@ -132,8 +132,8 @@ def _stamp(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
 
 def _validate(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
     spec, before = obj["spec"], (old or {}).get("spec") or {}
-    complaint = _request_complaint(spec.get("request") or "")
-    errors = [invalid("spec.request", spec.get("request"), complaint)] if complaint else []
+    message = _request_complaint(spec.get("request") or "")
+    errors = [invalid("spec.request", spec.get("request"), message)] if message else []
     errors += _validate_usages(spec.get("usages") or [], before.get("usages") or [])
     signer = spec.get("signerName", "")
     if signer == LEGACY_SIGNER and before.get("signerName") != LEGACY_SIGNER:
@@ -148,9 +148,9 @@ def _validate(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldErro
     issued, earlier = _certificate(obj), _certificate(old or {})
     # A malformed certificate of an older server may be replaced by another malformed one.
     if old is None or (issued != earlier and _certificate_complaint(earlier) is None):
-        complaint = _certificate_complaint(issued)
-        if complaint:
-            errors.append(invalid("status.certificate", "<certificate data>", complaint))
+        message = _certificate_complaint(issued)
+        if message:
+            errors.append(invalid("status.certificate", "<certificate data>", message))
     return errors
 
 

@@ -48,6 +48,7 @@ class ClusterTrustBundleStrategy(Strategy):
         """Validate as on creation, except unchanged certificates; reject another signer."""
         text = new["spec"].get("trustBundle", "")
         errors = _validate_signer(new)
+        # A certificate that a newer parser rejects must not block updates of the metadata.
         if text != old["spec"].get("trustBundle", ""):
             errors += _validate_certificates(text)
         signer, before = new["spec"].get("signerName", ""), old["spec"].get("signerName", "")
@@ -61,10 +62,12 @@ class ClusterTrustBundleStrategy(Strategy):
 def _validate_signer(bundle: ReadOnlyObject) -> list[FieldError]:
     signer, metadata = bundle["spec"].get("signerName", ""), bundle["metadata"]
     errors = []
+    # The name is validated here, not in validate_name, because only the object names its signer. Slashes of the signer
+    # become colons in the name, which is no valid subdomain as a whole.
     for field, is_prefix in (("generateName", True), ("name", False)):
         if value := metadata.get(field):
-            complaints = _name_complaints(value, signer, is_prefix)
-            errors += [invalid(f"metadata.{field}", value, text) for text in complaints]
+            messages = _name_complaints(value, signer, is_prefix)
+            errors += [invalid(f"metadata.{field}", value, text) for text in messages]
     return errors + (validate_signer_name(signer, "spec.signerName") if signer else [])
 
 
@@ -83,17 +86,17 @@ def _validate_certificates(text: str) -> list[FieldError]:
     if len(text.encode()) > BUNDLE_BYTES_MAX:
         return [too_long(_AT, BUNDLE_BYTES_MAX)]
     errors: list[FieldError] = []
-    found: dict[bytes, list[int]] = {}
+    indexes_by_content: dict[bytes, list[int]] = {}
     for index, (kind, has_headers, content) in enumerate(_blocks(text)):
-        if complaint := _complaint(kind, has_headers, content):
-            errors.append(invalid(_AT, _HIDDEN, f"entry {index} {complaint}"))
-        found.setdefault(content, []).append(index)
+        if message := _complaint(kind, has_headers, content):
+            errors.append(invalid(_AT, _HIDDEN, f"entry {index} {message}"))
+        indexes_by_content.setdefault(content, []).append(index)
     # Upstream looks for duplicates only once every block is a certificate.
     if errors:
         return errors
-    if not found:
+    if not indexes_by_content:
         return [invalid(_AT, _HIDDEN, "at least one trust anchor must be provided")]
-    repeated = (indices for indices in found.values() if len(indices) > 1)
+    repeated = (indices for indices in indexes_by_content.values() if len(indices) > 1)
     texts = (" ".join(map(str, indices)) for indices in repeated)
     return [invalid(_AT, _HIDDEN, f"duplicate trust anchor (indices [{each}])") for each in texts]
 

@@ -30,9 +30,9 @@ def validate_signer_name(name: str, at: str) -> list[FieldError]:
 def _validate_parts(text: str, at: str, rule: Callable[[str], list[str]]) -> list[FieldError]:
     """Report the first part that the rule rejects."""
     for part in text.split("."):
-        complaints = rule(part)
-        if complaints:
-            return [invalid(at, text, f"validating label {quoted(part)}: {each}") for each in complaints]
+        messages = rule(part)
+        if messages:
+            return [invalid(at, text, f"validating label {quoted(part)}: {each}") for each in messages]
     return []
 
 

@@ -27,7 +27,8 @@ class LeaseStrategy(Strategy):
     """Strategy of Lease; a PUT may create it and needs a resourceVersion."""
 
     native = False
-    # kubelets renew with one PUT; a blind overwrite could steal a lock, hence no unconditional update.
+    # A write without resourceVersion could take a lock from its holder unnoticed, so unconditional updates are not
+    # allowed.
     allow_create_on_update = True
     allow_unconditional_update = False
 
@@ -117,6 +118,7 @@ def _parse(text: str) -> tuple[int, int, int, bool, list[tuple[int, str]]]:
     if match is None:
         return 0, 0, 0, True, []
     identifiers = (match[4] or "")[1:].split(".") if match[4] else []
+    # Numbers compare as numbers and rank below texts, which compare as texts. A release ranks above its prereleases.
     ranked = [(int(part), "") if part.isdigit() else (2**63, part) for part in identifiers]
     return int(match[1]), int(match[2]), int(match[3]), not ranked, ranked
 

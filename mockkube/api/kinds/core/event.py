@@ -106,8 +106,8 @@ class EventStrategy(Strategy):
     def _validate_namespace(self, obj: ReadOnlyObject) -> list[FieldError]:
         namespace = obj["metadata"].get("namespace", "")
         about = (obj.get("involvedObject") or {}).get("namespace", "")
-        # Events about cluster-scoped objects live in `default`; new-style ones may live in `kube-system`, too. Upstream
-        # checks only that a new-style event has some namespace.
+        # An event about a cluster-scoped object is in `default`, or in `kube-system` if it is of the new style. The
+        # namespace of a new-style event is not compared with that of its object.
         if obj.get("eventTime"):
             belongs = bool(about) or namespace in ("default", "kube-system")
         else:

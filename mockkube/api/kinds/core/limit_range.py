@@ -127,7 +127,7 @@ class _Order:
     shown: str
 
 
-# The last two report the field of the higher amount, one of them with the value of the lower: upstream's choice.
+# `min` above `default` is reported at `default` but with the value of `min`, as upstream does.
 _ORDER: Final = (
     _Order("min", "max", "min", "max", "min", "min"),
     _Order("min", "defaultRequest", "min", "default request", "defaultRequest", "defaultRequest"),
@@ -144,15 +144,15 @@ def _validate_ratio(amounts: dict[str, Quantity], key: str, at: str) -> list[Fie
         return []
     at = keyed(f"{at}.maxLimitRequestRatio", key)
     errors = [invalid(at, str(ratio), f"ratio {ratio} is less than 1")] if ratio.amount < 1 else []
-    least, most = amounts.get("min"), amounts.get("max")
-    if least is None or most is None:
+    minimum, maximum = amounts.get("min"), amounts.get("max")
+    if minimum is None or maximum is None:
         return errors
     # Upstream computes with milli-values where they fit in 64 bits, else with rounded values; the printed ratio depends
     # on that.
-    if max(ratio.value(), least.value(), most.value()) < _MILLI_MAX:
-        bound, top, bottom = ratio.milli() / 1000, most.milli(), least.milli()
+    if max(ratio.value(), minimum.value(), maximum.value()) < _MILLI_MAX:
+        bound, top, bottom = ratio.milli() / 1000, maximum.milli(), minimum.milli()
     else:
-        bound, top, bottom = float(ratio.value()), most.value(), least.value()
+        bound, top, bottom = float(ratio.value()), maximum.value(), minimum.value()
     # Go's floats divide by zero: x/0 is +Inf, 0/0 is NaN, which compares false with everything.
     share = top / bottom if bottom else (inf if top else nan)
     if bound > share:

@@ -34,11 +34,11 @@ def default_node(node: Object, caps: Capabilities) -> None:
 def _match_ranges(spec: Object) -> None:
     """Align `podCIDR` and `podCIDRs`; if they differ, `podCIDR` wins."""
     # upstream 1.36: pkg/apis/core/v1/conversion.go
-    one, many = spec.get("podCIDR"), spec.get("podCIDRs")
-    if one and (not many or many[0] != one):
-        spec["podCIDRs"] = [one]
-    elif many and not one and many[0]:
-        spec["podCIDR"] = many[0]
+    cidr, cidrs = spec.get("podCIDR"), spec.get("podCIDRs")
+    if cidr and (not cidrs or cidrs[0] != cidr):
+        spec["podCIDRs"] = [cidr]
+    elif cidrs and not cidr and cidrs[0]:
+        spec["podCIDR"] = cidrs[0]
 
 
 class NodeStrategy(Strategy):
@@ -134,7 +134,7 @@ def node_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 def _status(obj: ReadOnlyObject) -> str:
     """Return the status of the last Ready condition, and SchedulingDisabled if cordoned."""
-    ready = [found for found in sections(obj, "status", "conditions") if found.get("type") == "Ready"]
+    ready = [condition for condition in sections(obj, "status", "conditions") if condition.get("type") == "Ready"]
     status = "Unknown"
     if ready:
         status = "Ready" if ready[-1].get("status") == "True" else "NotReady"
@@ -153,7 +153,7 @@ def _roles(obj: ReadOnlyObject) -> str:
 
 def _address(obj: ReadOnlyObject, kind: str) -> str:
     addresses = sections(obj, "status", "addresses")
-    return next((string(found, "address") for found in addresses if found.get("type") == kind), NONE)
+    return next((string(address, "address") for address in addresses if address.get("type") == kind), NONE)
 
 
 NODE = Printer(

@@ -268,18 +268,18 @@ def validate_basic_amount(amount: str, at: str) -> list[FieldError]:
 
 
 def _validate_resizing(status: ReadOnlyObject) -> list[FieldError]:
-    errors_so_far: list[FieldError] = []
+    errors: list[FieldError] = []
     at = "status.allocatedResourceStatuses"
     for name, state in status.get("allocatedResourceStatuses", {}).items():
-        errors_so_far += _validate_resource_key(name, at)
+        errors += _validate_resource_key(name, at)
         if state not in _RESIZES:
-            errors_so_far.append(not_supported(at, name, _RESIZES))
+            errors.append(not_supported(at, name, _RESIZES))
     at = "status.allocatedResources"
     for name, amount in status.get("allocatedResources", {}).items():
         here = f"{at}[{name}]"
-        errors = _validate_resource_key(name, at) or validate_basic_amount(amount, here)
-        errors_so_far += errors or validate_quantity("storage", amount, here)
-    return errors_so_far
+        amount_errors = _validate_resource_key(name, at) or validate_basic_amount(amount, here)
+        errors += amount_errors or validate_quantity("storage", amount, here)
+    return errors
 
 
 def _validate_resource_key(name: str, at: str) -> list[FieldError]:

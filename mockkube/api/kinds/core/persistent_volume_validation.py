@@ -169,6 +169,7 @@ def _validate_affinity(affinity: ReadOnlyObject, at: str, rules: SelectorRules) 
 
 def _validate_source(volume: ReadOnlyObject, at: str) -> list[FieldError]:
     spec = volume.get("spec", {})
+    # Only these two checks need more than their own source: the name of the volume, and its node affinity.
     if "iscsi" not in spec and "local" not in spec:
         return validate_sources(spec, _SOURCES, at)
     checks = {"iscsi": iscsi_check_for(volume["metadata"].get("name", "")), "local": _local_check_for(spec, at)}
@@ -236,6 +237,7 @@ def _source_of(spec: ReadOnlyObject, before: ReadOnlyObject | None = None) -> di
 def _validate_affinity_change(new: ReadOnlyObject | None, old: ReadOnlyObject) -> list[FieldError]:
     if new is not None and _modern(new, new) == _modern(old, new):
         return []
+    # The path without `spec.` is upstream's.
     text = f"{IMMUTABLE}, except for updating from beta label to GA"
     return [invalid("nodeAffinity", internal_form("*VolumeNodeAffinity", new), text)]
 

@@ -84,7 +84,8 @@ class ReplicationControllerStrategy(PodOwnerStrategy):
         """Warn about the pod template."""
         if judge.subresource == "status" or new["metadata"].get("generation") == old["metadata"].get("generation"):
             return []
-        return template_warnings(old, judge)  # upstream 1.36 looks at the old one
+        # Upstream passes the old template here, so an update warns about what it replaces.
+        return template_warnings(old, judge)
 
 
 def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:

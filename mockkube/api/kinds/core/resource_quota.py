@@ -151,6 +151,7 @@ def _validate_selector(spec: ReadOnlyObject, hard: ReadOnlyObject) -> list[Field
 def _validate_operator(each: ReadOnlyObject, scope: str, at: str) -> list[FieldError]:
     operator, values = each.get("operator", ""), each.get("values")
     errors = []
+    # These scopes have no values: a pod is in them or not.
     if scope in _EXISTS_ONLY and operator != "Exists":
         errors.append(invalid(f"{at}.operator", operator, _EXISTS_DETAIL))
     match operator:

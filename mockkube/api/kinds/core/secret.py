@@ -73,8 +73,8 @@ class SecretStrategy(Strategy):
         )
 
         data = obj.get("data") or {}
-        complaint = key_pair_complaint(_decoded(data, "tls.crt"), _decoded(data, "tls.key"))
-        return [complaint] if complaint else []
+        message = key_pair_complaint(_decoded(data, "tls.crt"), _decoded(data, "tls.key"))
+        return [message] if message else []
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn as on creation."""
@@ -102,9 +102,9 @@ def _validate_type(obj: ReadOnlyObject, data: ReadOnlyObject) -> list[FieldError
 def _validate_json(data: ReadOnlyObject, key: str) -> list[FieldError]:
     if key not in data:
         return [required(keyed("data", key))]
-    complaint = json_object_complaint(_decoded(data, key))
+    message = json_object_complaint(_decoded(data, key))
     # Errors end up in logs, so the content must not be printed.
-    return [invalid(keyed("data", key), "<secret contents redacted>", complaint)] if complaint else []
+    return [invalid(keyed("data", key), "<secret contents redacted>", message)] if message else []
 
 
 def json_object_complaint(text: bytes) -> str | None:

@@ -26,13 +26,13 @@ def _mismatch(certificate: bytes, key: bytes) -> str | None:
     except ValueError:
         return "x509: malformed certificate"
     try:
-        own = load_pem_private_key(key, password=None).public_key()
+        key_public = load_pem_private_key(key, password=None).public_key()
     except (ValueError, TypeError):
         return "tls: failed to parse private key"
     encoding = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    if type(own) is not type(public):
+    if type(key_public) is not type(public):
         return "tls: private key type does not match public key type"
-    if own.public_bytes(*encoding) != public.public_bytes(*encoding):
+    if key_public.public_bytes(*encoding) != public.public_bytes(*encoding):
         return "tls: private key does not match public key"
     return None
 

@@ -190,13 +190,13 @@ def validate_domain(name: str, at: str) -> list[FieldError]:
     if not name:
         return [required(at)]
     name = name.removesuffix(".")
-    wrong = names.dns_subdomain(name)
-    if wrong:
-        return [invalid(at, name, ",".join(wrong))]
+    messages_of_name = names.dns_subdomain(name)
+    if messages_of_name:
+        return [invalid(at, name, ",".join(messages_of_name))]
     if "." not in name:
         return [invalid(at, name, "should be a domain with at least two segments separated by dots")]
-    complaints = ((part, names.dns_label(part)) for part in name.split("."))
-    return [invalid(at, part, ",".join(messages)) for part, messages in complaints if messages]
+    messages_by_label = ((part, names.dns_label(part)) for part in name.split("."))
+    return [invalid(at, part, ",".join(messages)) for part, messages in messages_by_label if messages]
 
 
 def _validate_topology(topology: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -205,6 +205,7 @@ def _validate_topology(topology: ReadOnlyObject, at: str) -> list[FieldError]:
         errors.append(too_many(at, len(topology), TOPOLOGY_LABELS_MAX))
     errors += validate_labels(topology, at)
     if ZONE in topology:
+        # Conversion from v1beta1 moves this label to the field `zone`.
         errors.append(internal(keyed(at, ZONE), "reserved key was not removed in conversion"))
     return errors
 
@@ -214,6 +215,7 @@ def _validate_hints(hints: ReadOnlyObject, at: str) -> list[FieldError]:
     for name, rule in (("forZones", names.label_value), ("forNodes", names.dns_subdomain)):
         entries = hints.get(name) or []
         if len(entries) > HINTS_MAX:
+            # Too many zone hints end the validation, so node hints are not validated then.
             return [*errors, too_many(f"{at}.{name}", len(entries), HINTS_MAX)]
         seen: set[str] = set()
         for index, entry in enumerate(entries):

@@ -83,6 +83,7 @@ def _schema(level: str, precedence: int, groups: tuple[str, ...], method: Object
 
 
 # upstream 1.36: apiserver/pkg/apis/flowcontrol/bootstrap/default.go
+# The API server relies on these objects and keeps them as they are; users may change nothing of them.
 _FIXED_SCHEMAS: Final = {
     "exempt": _schema("exempt", 1, ("system:masters",), {}),
     "catch-all": _schema(
@@ -169,6 +170,7 @@ def _validate_schema(spec: ReadOnlyObject, name: str) -> list[FieldError]:
         errors.append(invalid(at, precedence, "must be a positive value"))
     if precedence > PRECEDENCE_MAX:
         errors.append(invalid(at, precedence, f"must not be greater than {PRECEDENCE_MAX}"))
+    # Nothing may be matched before the schema of administrators, or a misconfiguration could lock them out.
     if precedence == 1 and name != "exempt":
         detail = "only the schema named 'exempt' may have matchingPrecedence 1"
         errors.append(invalid(at, precedence, detail))
@@ -216,6 +218,7 @@ def _validate_named(subject: ReadOnlyObject | None, kind: str, at: str) -> list[
         return [required(at, f"{_SUBJECTS[kind]} is required when subject kind is '{kind}'")]
     name, namespace = subject.get("name", ""), subject.get("namespace", "")
     errors = [] if name else [required(f"{at}.name")]
+    # Users and groups have free names.
     if kind != "ServiceAccount":
         return errors
     errors += subdomain(name, f"{at}.name") if name not in ("", "*") else []
@@ -241,16 +244,16 @@ def _validate_resource_rule(rule: ReadOnlyObject, at: str) -> list[FieldError]:
             errors.append(required(f"{at}.{name}", f"resource rules must supply at least one {one}"))
         elif len(values) > 1 and "*" in values:
             errors.append(invalid(f"{at}.{name}", values, f"if '*' is present, must not specify other {many}"))
-    spaces, at = rule.get("namespaces") or [], f"{at}.namespaces"
-    if not spaces and not rule.get("clusterScope"):
+    namespaces, at = rule.get("namespaces") or [], f"{at}.namespaces"
+    if not namespaces and not rule.get("clusterScope"):
         detail = "resource rules that are not cluster scoped must supply at least one namespace"
         return [*errors, required(at, detail)]
-    if "*" in spaces:
+    if "*" in namespaces:
         other = "if '*' is present, must not specify other namespaces"
-        return [*errors, invalid(at, spaces, other)] if len(spaces) > 1 else errors
+        return [*errors, invalid(at, namespaces, other)] if len(namespaces) > 1 else errors
     intro = "each member of this list must be '*' or a DNS-1123 label; "
-    complaints = ((index, each, text) for index, each in enumerate(spaces) for text in names.dns_label(each))
-    return errors + [invalid(f"{at}[{index}]", each, intro + text) for index, each, text in complaints]
+    messages = ((index, each, text) for index, each in enumerate(namespaces) for text in names.dns_label(each))
+    return errors + [invalid(f"{at}[{index}]", each, intro + text) for index, each, text in messages]
 
 
 def _validate_url_rule(rule: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -260,8 +263,8 @@ def _validate_url_rule(rule: ReadOnlyObject, at: str) -> list[FieldError]:
     if "*" in urls:
         detail = "if '*' is present, must not specify other non-resource URLs"
         return [*errors, invalid(at, urls, detail)] if len(urls) > 1 else errors
-    complaints = ((index, url, _url_complaint(url)) for index, url in enumerate(urls))
-    return errors + [invalid(f"{at}[{index}]", url, text) for index, url, text in complaints if text]
+    messages = ((index, url, _url_complaint(url)) for index, url in enumerate(urls))
+    return errors + [invalid(f"{at}[{index}]", url, text) for index, url, text in messages if text]
 
 
 def _url_complaint(url: str) -> str | None:
@@ -301,10 +304,10 @@ def _validate_level(spec: ReadOnlyObject, name: str) -> list[FieldError]:
 
 
 def _share_errors(level: ReadOnlyObject, at: str) -> tuple[list[FieldError], list[FieldError]]:
-    shares, lent = level.get("nominalConcurrencyShares") or 0, level.get("lendablePercent") or 0
+    shares, lendable_percent = level.get("nominalConcurrencyShares") or 0, level.get("lendablePercent") or 0
     negative = [invalid(f"{at}.nominalConcurrencyShares", shares, "must be a non-negative integer")]
-    outside = [invalid(f"{at}.lendablePercent", lent, "must be between 0 and 100, inclusive")]
-    return negative if shares < 0 else [], [] if 0 <= lent <= 100 else outside
+    outside = [invalid(f"{at}.lendablePercent", lendable_percent, "must be between 0 and 100, inclusive")]
+    return negative if shares < 0 else [], [] if 0 <= lendable_percent <= 100 else outside
 
 
 def _validate_shares(level: ReadOnlyObject, at: str) -> list[FieldError]:

@@ -91,8 +91,7 @@ def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject, *, relaxed: boo
         errors.append(invalid("spec", None, "either `defaultBackend` or `rules` must be specified"))
     if backend is not None:
         errors += _validate_backend(backend, "spec.defaultBackend", relaxed=relaxed)
-    # Servers before 1.18 did not validate the paths of rules with a wildcard host: an invalid stored rule relaxes the
-    # check.
+    # Older servers did not validate paths of rules with a wildcard host, so an invalid stored rule relaxes this check.
     unchecked = any(
         "*" in rule.get("host", "") and _validate_paths(rule, "", relaxed=False) for rule in before.get("rules") or []
     )
@@ -145,8 +144,8 @@ def _validate_path(path: ReadOnlyObject, at: str, *, relaxed: bool) -> list[Fiel
         if not text.startswith("/") and (text or exact):
             details.append("must be an absolute path")
         if exact:
-            details += [f"must not contain '{bad}'" for bad in _BAD_SEQUENCES if bad in text]
-            details += [f"cannot end with '{bad}'" for bad in _BAD_ENDS if text.endswith(bad)]
+            details += [f"must not contain '{sequence}'" for sequence in _BAD_SEQUENCES if sequence in text]
+            details += [f"cannot end with '{sequence}'" for sequence in _BAD_ENDS if text.endswith(sequence)]
         errors = [invalid(f"{at}.path", text, detail) for detail in details]
     else:
         errors = [not_supported(f"{at}.pathType", kind, _PATH_TYPES)]

@@ -19,6 +19,7 @@ from mockkube.features.capabilities import Capabilities
 def default_ingress_class(ingress_class: Object, caps: Capabilities) -> None:
     """Default the scope of parameters to Cluster."""
     parameters = ingress_class.get("spec", {}).get("parameters")
+    # An explicit null counts as missing: upstream's field is a pointer.
     if parameters and parameters.get("scope") is None:
         parameters["scope"] = "Cluster"
 
@@ -47,6 +48,7 @@ class IngressClassStrategy(Strategy):
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Reject another controller, and validate as on creation."""
         before, after = ((obj.get("spec") or {}).get("controller", "") for obj in (old, new))
+        # Another controller would take over all ingresses of the class without their owners knowing.
         changed = [] if before == after else [invalid("spec.controller", after, "field is immutable")]
         return changed + self.validate_create(new, judge)
 

@@ -24,6 +24,7 @@ def default_network_policy(policy: Object, caps: Capabilities) -> None:
     # upstream 1.36: pkg/apis/networking/v1/defaults.go
     spec = policy.setdefault("spec", {})
     if not spec.get("policyTypes"):
+        # Policies written before egress rules existed must keep applying to ingress only.
         spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
     for direction in ("ingress", "egress"):
         for rule in spec.get(direction) or ():
@@ -146,17 +147,18 @@ def _validate_block(block: ReadOnlyObject, at: str, leniency: _Leniency) -> list
     if not cidr:
         return [required(f"{at}.cidr")]
     errors = lenient_cidr(cidr, f"{at}.cidr", strict=leniency.strict, stored=leniency.cidrs)
-    whole = parse_cidr(cidr)
-    if whole is None:
+    cidr_network = parse_cidr(cidr)
+    if cidr_network is None:
         return errors
     for index, text in enumerate(_except(block)):
         here = f"{at}.except[{index}]"
         errors += lenient_cidr(text, here, strict=leniency.strict, stored=leniency.cidrs)
-        part = parse_cidr(text)
-        if part is None:
+        except_network = parse_cidr(text)
+        if except_network is None:
             continue
-        inside = part.version == whole.version and part.network_address in whole
-        if not inside or whole.prefixlen >= part.prefixlen:
+        inside = except_network.version == cidr_network.version and except_network.network_address in cidr_network
+        # An exception as large as the block would leave nothing of it.
+        if not inside or cidr_network.prefixlen >= except_network.prefixlen:
             errors.append(invalid(here, text, "must be a strict subset of `cidr`"))
     return errors
 

@@ -31,6 +31,7 @@ class PodDisruptionBudgetStrategy(StatusStrategy):
     """Strategy of PodDisruptionBudget."""
 
     native = False
+    # Evictions decrease disruptionsAllowed with a resourceVersion; a blind overwrite would allow more than the budget.
     allow_unconditional_update = False
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
@@ -56,6 +57,7 @@ class PodDisruptionBudgetStrategy(StatusStrategy):
 
 def _validate_spec(spec: ReadOnlyObject, *, lenient: bool) -> list[FieldError]:
     errors = []
+    # The two could contradict each other, so that no number of healthy pods satisfies both.
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         errors.append(invalid("spec", _shown(spec), "minAvailable and maxUnavailable cannot be both set"))
     for name in ("minAvailable", "maxUnavailable"):

@@ -61,8 +61,8 @@ class RoleBindingStrategy(Strategy):
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate as on creation, and reject another role."""
         errors = self.validate_create(new, judge)
-        # Whoever may update a binding could otherwise grant a role to its subjects; deleting and creating it needs
-        # rights on both.
+        # With a fixed role, users can be allowed to edit the subjects of a binding without being able to choose the
+        # role.
         if new.get("roleRef") != old.get("roleRef"):
             errors.append(invalid("roleRef", internal(new.get("roleRef") or {}, _REFERENCE), "cannot change roleRef"))
         return errors

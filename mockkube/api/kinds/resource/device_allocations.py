@@ -1,4 +1,4 @@
-"""What was allocated for a claim, who uses it, and what drivers report of it."""
+"""Validate the status of ResourceClaims: allocation, consumers, device status."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -42,7 +42,7 @@ _IMMUTABLE: Final = "field is immutable"
 
 
 def validate_claim_status(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
-    """Validate a change of the status of a claim."""
+    """Validate a change of a claim's status."""
     status, before = new.get("status") or {}, old.get("status") or {}
     allocation, users = status.get("allocation"), status.get("reservedFor") or []
     errors = validate_set(
@@ -65,6 +65,7 @@ def validate_claim_status(new: ReadOnlyObject, old: ReadOnlyObject) -> list[Fiel
         errors.append(forbidden("status.reservedFor", detail))
     if allocation is None:
         return errors
+    # An allocation is validated when it is made; after that it is immutable until it is removed.
     if before.get("allocation") is None:
         return errors + _validate_allocation(allocation, request_names(new["spec"].get("devices") or {}))
     if allocation != before["allocation"]:
@@ -122,6 +123,7 @@ def _validate_config(config: ReadOnlyObject, at: str, known: Requests) -> list[F
 
 def _validate_report(device: ReadOnlyObject, at: str, allocated: set[str]) -> list[FieldError]:
     errors = _validate_device(device, at) + _validate_share(device, at)
+    # A driver reports on allocated devices only; the status of others is dropped before, when they are deallocated.
     if _identity(device) not in allocated:
         errors.append(invalid(at, _identity_form(device), "must be an allocated device in the claim"))
     conditions = device.get("conditions") or []
@@ -146,13 +148,13 @@ def _validate_network(network: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def _identity(device: ReadOnlyObject) -> str:
-    """Name a device, or a share of one."""
+    """Return the id of a device, or of a share of one."""
     name = "/".join(device.get(part, "") for part in ("driver", "pool", "device"))
     return f"{name}/{device['shareID']}" if device.get("shareID") else name
 
 
 def _identity_form(device: ReadOnlyObject) -> Object:
-    """Return what identifies a device in the way a server prints it."""
+    """Return the id of a device as error messages print it."""
     parts = {name.capitalize(): device.get(name, "") for name in ("driver", "pool", "device")}
     return {**parts, "ShareID": device.get("shareID") or ""}
 
@@ -166,33 +168,35 @@ def _identities(status: ReadOnlyObject) -> Iterable[str]:
 
 
 def drop_deallocated(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-    """Drop reports about devices that the update gives back."""
+    """Drop the status of devices that the update deallocates."""
     status, before = new.get("status") or {}, old.get("status") or {}
+    # drop_disabled_status_fields has removed the field already in this case.
     if not judge.caps.enabled("DRAResourceClaimDeviceStatus") and not before.get("devices"):
         return
-    given_back = set(_identities(before)).difference(_identities(status))
-    kept = [device for device in status.get("devices") or [] if _identity(device) not in given_back]
-    if kept:
-        status["devices"] = kept
+    deallocated = set(_identities(before)).difference(_identities(status))
+    remaining = [device for device in status.get("devices") or [] if _identity(device) not in deallocated]
+    if remaining:
+        status["devices"] = remaining
     else:
         status.pop("devices", None)
 
 
 def drop_disabled_status_fields(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-    """Drop from a claim's status fields of disabled gates and not in use."""
+    """Drop status fields of disabled gates that are not in use."""
     # upstream 1.36: pkg/registry/resource/resourceclaim/strategy.go
     status, before = new.get("status") or {}, old.get("status") or {}
     results, stored = _results(status), _results(before)
-    asked = old["spec"].get("devices") or {}
+    requested = old["spec"].get("devices") or {}
     enabled = judge.caps.enabled
     if not enabled("DRAResourceClaimDeviceStatus") and not before.get("devices"):
         status.pop("devices", None)
-    exact = [each.get("exactly") or {} for each in asked.get("requests") or ()]
+    # A claim that was admitted with a gated request must get the matching result, although the gate is off by now.
+    exact = [each.get("exactly") or {} for each in requested.get("requests") or ()]
     if not enabled("DRAAdminAccess") and not any("adminAccess" in each for each in (*exact, *stored)):
         drop_each(results, "adminAccess")
     shared = (*stored, *(before.get("devices") or ()))
     shares = any("shareID" in each or "consumedCapacity" in each for each in shared)
-    if not enabled("DRAConsumableCapacity") and not consumes_capacity(asked) and not shares:
+    if not enabled("DRAConsumableCapacity") and not consumes_capacity(requested) and not shares:
         drop_each(results, "shareID", "consumedCapacity")
         drop_each(status.get("devices"), "shareID")
     bound = any("bindingConditions" in each or "bindingFailureConditions" in each for each in stored)

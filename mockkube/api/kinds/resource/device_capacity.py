@@ -1,4 +1,4 @@
-"""How much of a device's capacity a request may take."""
+"""Validate request policies of consumable device capacity."""
 
 from typing import Final
 
@@ -11,14 +11,14 @@ VALUES_MAX: Final = 10
 
 
 def validate_exclusive_capacity(capacity: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Reject a policy where nothing is shared."""
+    """Reject a request policy for a device that cannot be shared."""
     if capacity.get("requestPolicy") is None:
         return []
     return [forbidden(f"{at}.requestPolicy", "allowMultipleAllocations must be true")]
 
 
 def validate_shared_capacity(capacity: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate the policy by which requests share the capacity."""
+    """Validate the request policy for the capacity of a shareable device."""
     policy, at = capacity.get("requestPolicy") or {}, f"{at}.requestPolicy"
     values, bounds = policy.get("validValues"), policy.get("validRange")
     if values and bounds is not None:
@@ -28,10 +28,10 @@ def validate_shared_capacity(capacity: ReadOnlyObject, at: str) -> list[FieldErr
         return []
     if policy.get("default") is None:
         return [required(f"{at}.default", f"required when {'validValues' if values else 'validRange'} is defined")]
-    usual, most = parse(policy["default"]), parse(capacity.get("value", "0"))
+    default, capacity_value = parse(policy["default"]), parse(capacity.get("value", "0"))
     if values:
-        return _validate_values([parse(value) for value in values], usual, most, f"{at}.validValues")
-    return _validate_range(bounds or {}, usual, most, f"{at}.validRange")
+        return _validate_values([parse(value) for value in values], default, capacity_value, f"{at}.validValues")
+    return _validate_range(bounds or {}, default, capacity_value, f"{at}.validRange")
 
 
 def _validate_values(values: list[Quantity], usual: Quantity, most: Quantity, at: str) -> list[FieldError]:
@@ -61,6 +61,8 @@ def _validate_range(bounds: ReadOnlyObject, usual: Quantity, most: Quantity, at:
         errors.append(invalid(f"{at}.min", str(usual), f"default is less than min: {low}"))
     if high is not None:
         if low > high:
+            # step.
+            # Upstream prints the lower amount at the path of the upper bound.
             errors.append(invalid(f"{at}.max", str(low), f"min is larger than max: {high}"))
         if high > most:
             errors.append(invalid(f"{at}.max", str(high), f"max is larger than capacity value: {most}"))
@@ -78,4 +80,5 @@ def _validate_range(bounds: ReadOnlyObject, usual: Quantity, most: Quantity, at:
 
 
 def _misses(value: Quantity, low: Quantity, step: Quantity) -> bool:
+    # Upstream computes with rounded integers here, and Python would raise for a step of zero.
     return bool(step.value()) and (value.value() - low.value()) % step.value() != 0

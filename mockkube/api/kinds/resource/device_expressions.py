@@ -1,4 +1,4 @@
-"""The place of CEL in the validation of devices: a room above hands in the compiler."""
+"""Validate CEL selectors of devices with a compiler that is passed in."""
 
 from collections.abc import Callable
 from typing import Final
@@ -11,8 +11,9 @@ from mockkube.api.types import ReadOnlyObject
 EXPRESSION_BYTES_MAX: Final = 10 * 1024
 SELECTORS_MAX: Final = 32
 
+# Validates an expression at a field path; the last argument tells that the expression is stored already. The compiler
+# is passed in because this package must not import CEL.
 ExpressionCheck = Callable[[str, str, Judge, bool], list[FieldError]]
-"""Judges an expression at a path; the last argument says that it was stored before."""
 
 
 def accept(expression: str, at: str, judge: Judge, stored: bool) -> list[FieldError]:
@@ -23,7 +24,7 @@ def accept(expression: str, at: str, judge: Judge, stored: bool) -> list[FieldEr
 def validate_selectors(
     selectors: list[ReadOnlyObject] | None, at: str, judge: Judge, check: ExpressionCheck, *, stored: bool = False
 ) -> list[FieldError]:
-    """Validate selectors of devices, each one expression."""
+    """Validate device selectors, each of which is one CEL expression."""
 
     def validate_selector(selector: ReadOnlyObject, here: str) -> list[FieldError]:
         if selector.get("cel") is None:

@@ -1,4 +1,7 @@
-"""What the kinds of resource.k8s.io have in common: lists, sets and maps of things, names, opaque parameters."""
+"""Validate lists, sets, maps, names and parameters that kinds of resource.k8s.io share.
+
+upstream 1.36: pkg/apis/resource/validation/validation.go
+"""
 
 import json
 import re
@@ -32,7 +35,7 @@ _HEX_GROUPS: Final = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{
 
 
 def validate_items(items: Sequence[Any] | None, at: str, check: Check, *, items_max: int = -1) -> list[FieldError]:
-    """Validate each item; a list that is too long is not looked into."""
+    """Validate each item; the items of a list that is too long are skipped."""
     items = items or ()
     if 0 <= items_max < len(items):
         return [too_many(at, len(items), items_max)]
@@ -48,7 +51,7 @@ def validate_set(
     form: Callable[[Any], Any] | None = None,
     items_max: int = -1,
 ) -> list[FieldError]:
-    """Validate each item, then that none has the key of another; `form` is how the key is shown."""
+    """Validate each item and that keys are unique; `form` is how a duplicate is printed."""
     items = items or ()
     errors = validate_items(items, at, check, items_max=items_max)
     if 0 <= items_max < len(items):
@@ -65,7 +68,7 @@ def validate_set(
 def validate_map(
     items: Mapping[str, Any] | None, at: str, key: Check, check: Check, *, items_max: int = -1, key_length_max: int
 ) -> list[FieldError]:
-    """Validate each key and what is behind it; a map that is too large is not looked into."""
+    """Validate each key and value; the entries of a map that is too large are skipped."""
     items = items or {}
     if 0 <= items_max < len(items):
         return [too_many(at, len(items), items_max)]
@@ -77,12 +80,12 @@ def validate_map(
 
 
 def by_name(item: ReadOnlyObject) -> str:
-    """The key of things that have a name."""
+    """Return the name of an item as its key in a set."""
     return str(item.get("name", ""))
 
 
 def validate_pool(name: str, at: str) -> list[FieldError]:
-    """Validate the name of a pool: subdomains joined by slashes."""
+    """Validate a pool name: DNS subdomains joined by slashes."""
     if not name:
         return [required(at)]
     errors = [too_long(at, names.SUBDOMAIN_LENGTH_MAX)] if names.byte_length(name) > names.SUBDOMAIN_LENGTH_MAX else []
@@ -90,10 +93,10 @@ def validate_pool(name: str, at: str) -> list[FieldError]:
 
 
 def validate_uid(uid: str, at: str) -> list[FieldError]:
-    """Validate an identity: 36 characters, lower case."""
-    complaint = _uid_complaint(uid)
-    if complaint:
-        return [invalid(at, uid, f"error validating uid: {complaint}")]
+    """Validate a UUID: 36 characters in lower case."""
+    message = _uid_complaint(uid)
+    if message:
+        return [invalid(at, uid, f"error validating uid: {message}")]
     if len(uid) != 36 or uid != uid.lower():
         detail = "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase "
         return [invalid(at, uid, f"{detail}hexadecimal characters")]
@@ -101,30 +104,33 @@ def validate_uid(uid: str, at: str) -> list[FieldError]:
 
 
 def _uid_complaint(uid: str) -> str | None:
-    bare = uid
+    uuid = uid
+    # Go's UUID parser accepts these four forms, told apart by length, and each has its own error. Only the canonical
+    # form passes the check that follows.
     match len(uid):
         case 36:
             pass
         case 45:
             if uid[:9].lower() != "urn:uuid:":
                 return f'invalid urn prefix: "{uid[:9]}"'
-            bare = uid[9:]
+            uuid = uid[9:]
         case 38:
             if uid[0] != "{" or uid[-1] != "}":
                 return "invalid bracketed UUID format"
-            bare = uid[1:-1]
+            uuid = uid[1:-1]
         case 32:
             return None if re.fullmatch("[0-9a-fA-F]{32}", uid) else "invalid UUID format"
         case length:
             return f"invalid UUID length: {length}"
-    return None if _HEX_GROUPS.fullmatch(bare) else "invalid UUID format"
+    return None if _HEX_GROUPS.fullmatch(uuid) else "invalid UUID format"
 
 
 def validate_attribute_name(name: str, at: str) -> list[FieldError]:
-    """Validate the name of an attribute or capacity: an identifier, perhaps after a domain."""
+    """Validate the name of an attribute or capacity: an identifier with an optional domain."""
     domain, slash, identifier = name.partition("/")
     if not slash:
         return _validate_identifier(name, at)
+    # Upstream handles names of one and two parts only, so that a name with more slashes is not validated.
     if "/" in identifier:
         return []
     errors = csi_driver_name(domain, at) if domain else [invalid(at, "", "the domain must not be empty")]
@@ -148,7 +154,7 @@ def _validate_identifier(name: str, at: str) -> list[FieldError]:
 
 
 def validate_raw_object(value: Any, at: str, *, stored: bool = False) -> list[FieldError]:
-    """Validate opaque parameters: a JSON object, not too large unless it was stored before."""
+    """Validate opaque parameters: a JSON object, limited in size unless it is stored already."""
     if value is None:
         return [required(at)]
     if not stored and len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()) > PARAMETERS_BYTES_MAX:
@@ -157,7 +163,7 @@ def validate_raw_object(value: Any, at: str, *, stored: bool = False) -> list[Fi
 
 
 def validate_configuration(config: ReadOnlyObject, at: str, *, stored: bool = False) -> list[FieldError]:
-    """Validate the configuration of a device: so far, parameters for a driver."""
+    """Validate a device configuration: opaque parameters for a driver."""
     opaque = config.get("opaque")
     if opaque is None:
         return [required(f"{at}.opaque")]
@@ -166,7 +172,7 @@ def validate_configuration(config: ReadOnlyObject, at: str, *, stored: bool = Fa
 
 
 def validate_taint(taint: ReadOnlyObject, at: str, *, old_effect: str | None = None) -> list[FieldError]:
-    """Validate a taint; an effect that was stored before stays valid."""
+    """Validate a device taint; a stored effect stays valid."""
     errors = validate_label_name(taint.get("key", ""), f"{at}.key")
     errors += [invalid(f"{at}.value", taint["value"], text) for text in names.label_value(taint.get("value", ""))]
     effect = taint.get("effect", "")
@@ -179,7 +185,7 @@ def validate_taint(taint: ReadOnlyObject, at: str, *, old_effect: str | None = N
 
 
 def validate_bindings(holder: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate the conditions for binding, and those for its failure."""
+    """Validate binding conditions and binding failure conditions."""
     # upstream 1.36: pkg/apis/resource/validation/validation.go, validateDeviceBindingParameters
     success, failure = holder.get("bindingConditions") or [], holder.get("bindingFailureConditions") or []
     here, there = f"{at}.bindingConditions", f"{at}.bindingFailureConditions"
@@ -201,7 +207,7 @@ def validate_bindings(holder: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def drop_each(items: Sequence[Object] | None, *fields: str) -> None:
-    """Take fields off each item."""
+    """Remove fields from each item."""
     for item in items or ():
         for name in fields:
             item.pop(name, None)

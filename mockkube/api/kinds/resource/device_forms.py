@@ -1,4 +1,4 @@
-"""How a server prints claims and what was allocated for them, when it complains of a change."""
+"""ResourceClaim, allocation and device attributes as error messages print them."""
 
 from typing import Final
 

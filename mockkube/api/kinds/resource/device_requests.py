@@ -1,4 +1,4 @@
-"""What a claim asks for: requests of devices, constraints among them, configurations."""
+"""Validate device claims: requests, constraints and configurations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,12 +31,12 @@ _ONE_KIND: Final = "exactly one of `exactly` or `firstAvailable` is required"
 _NO_REQUEST: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 )
+# Names of requests, each with the names of its subrequests.
 Requests = Mapping[str, frozenset[str]]
-"""Names of requests, each with those of its alternatives."""
 
 
 def request_names(devices: ReadOnlyObject) -> Requests:
-    """Collect the names that constraints, configurations and results may refer to."""
+    """Return the request names that constraints, configurations and results may refer to."""
     return {
         request.get("name", ""): frozenset(each.get("name", "") for each in request.get("firstAvailable") or ())
         for request in devices.get("requests") or ()
@@ -44,7 +44,7 @@ def request_names(devices: ReadOnlyObject) -> Requests:
 
 
 def validate_request_reference(name: str, at: str, known: Requests) -> list[FieldError]:
-    """Validate a reference to a request or one of its alternatives."""
+    """Validate a reference to a request or to one of its subrequests."""
     request, *rest = name.split("/")
     if len(rest) > 1:
         return [invalid(at, name, _NO_REQUEST)]
@@ -55,7 +55,7 @@ def validate_request_reference(name: str, at: str, known: Requests) -> list[Fiel
 
 
 def validate_request_references(items: list[str] | None, at: str, known: Requests) -> list[FieldError]:
-    """Validate a set of such references."""
+    """Validate a set of references to requests."""
     return validate_set(
         items, at, lambda name, here: validate_request_reference(name, here, known), items_max=REQUESTS_MAX
     )
@@ -63,7 +63,7 @@ def validate_request_references(items: list[str] | None, at: str, known: Request
 
 @dataclass(frozen=True, slots=True)
 class DeviceClaimRules:
-    """The rules for what is asked for, with the compiler for its expressions and what proposals add."""
+    """Validates device claims with a compiler for expressions and the validation extensions."""
 
     judge: Judge
     check_expression: ExpressionCheck
@@ -93,6 +93,7 @@ class DeviceClaimRules:
     def _request(self, request: ReadOnlyObject, at: str) -> list[FieldError]:
         errors = label(request.get("name", ""), f"{at}.name")
         exactly, alternatives = request.get("exactly"), request.get("firstAvailable")
+        # A request of unknown form, from a newer version, is rejected here instead of being stored without its content.
         if exactly is None and not alternatives:
             return [*errors, required(at, _ONE_KIND)]
         if exactly is not None and alternatives:
@@ -110,6 +111,7 @@ class DeviceClaimRules:
         name = request.get("deviceClassName", "")
         errors = subdomain(name, f"{at}.deviceClassName") if name else [required(f"{at}.deviceClassName")]
         errors += validate_selectors(request.get("selectors"), f"{at}.selectors", self.judge, self.check_expression)
+        # Admin access is authorized elsewhere: it depends on the namespace, not on the request.
         errors += _validate_mode(request, at)
         return errors + validate_items(request.get("tolerations"), f"{at}.tolerations", self._toleration)
 
@@ -135,7 +137,7 @@ def _check(rule: OperatorRule, judge: Judge) -> Check:
 
 
 def validate_toleration(toleration: ReadOnlyObject, at: str, proposed: Check | None = None) -> list[FieldError]:
-    """Validate what taints of devices are put up with; `proposed` judges an operator that is not released."""
+    """Validate a toleration of device taints; `proposed` validates an operator of an extension."""
     errors = qualified(toleration["key"], f"{at}.key") if toleration.get("key") else []
     operator, value, effect = (toleration.get(name, "") for name in ("operator", "value", "effect"))
     match operator:
@@ -163,18 +165,19 @@ def _validate_constraint(constraint: ReadOnlyObject, at: str, known: Requests, j
     if distinct is not None:
         return errors + validate_qualified_attribute(distinct, f"{at}.distinctAttribute")
     if judge.caps.enabled("DRAConsumableCapacity"):
-        # upstream 1.36 says so of constraints without any attribute
+        # upstream 1.36 has this text for constraints without any attribute, too.
         detail = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
         return [*errors, required(at, detail)]
     return [*errors, required(f"{at}.matchAttribute")]
 
 
 def drop_disabled_request_fields(spec: Object, before: ReadOnlyObject | None, judge: Judge) -> None:
-    """Drop from the spec of a claim fields of disabled gates and not in use."""
+    """Drop fields of disabled gates from a claim's spec, unless they are in use."""
     # upstream 1.36: pkg/api/resourceclaimspec/util.go
     devices, old = spec.get("devices") or {}, (before or {}).get("devices") or {}
     requests = devices.get("requests") or ()
     stored = old.get("requests") or ()
+    # A request that loses its alternatives has neither form left and fails validation.
     if not judge.caps.enabled("DRAPrioritizedList") and not any(each.get("firstAvailable") for each in stored):
         drop_each(requests, "firstAvailable")
     if not judge.caps.enabled("DRADeviceTaints") and not any(each.get("tolerations") for each in _wishes(stored)):
@@ -193,5 +196,5 @@ def consumes_capacity(devices: ReadOnlyObject) -> bool:
 
 
 def _wishes(requests: tuple[Object, ...] | list[Object]) -> list[Object]:
-    found = [request["exactly"] for request in requests if request.get("exactly") is not None]
-    return found + [each for request in requests for each in request.get("firstAvailable") or ()]
+    exact = [request["exactly"] for request in requests if request.get("exactly") is not None]
+    return exact + [each for request in requests for each in request.get("firstAvailable") or ()]

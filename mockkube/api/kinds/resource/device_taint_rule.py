@@ -1,4 +1,4 @@
-"""DeviceTaintRule: a taint for devices that a selector finds."""
+"""DeviceTaintRule: strategy, validation and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -22,13 +22,15 @@ CONDITIONS_MAX: Final = 8
 
 
 class DeviceTaintRuleStrategy(StatusStrategy):
-    """A taint put on devices by an administrator."""
+    """Strategy of DeviceTaintRule."""
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Stamp a changed effect with the present."""
+        """Set timeAdded to the present when the effect changes."""
         if judge.subresource != "status":
             taint, before = new["spec"].get("taint") or {}, old["spec"].get("taint") or {}
             changed = taint.get("effect") != before.get("effect")
+            # tolerationSeconds count from timeAdded: a new effect starts them again, unless the client sets a time
+            # itself.
             if changed and taint.get("timeAdded") == before.get("timeAdded"):
                 taint["timeAdded"] = render_time(judge.now)
         super().prepare_update(new, old, judge)
@@ -43,7 +45,7 @@ class DeviceTaintRuleStrategy(StatusStrategy):
         return _validate_spec(obj["spec"], None)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate selector and taint, or the conditions."""
+        """Validate selector and taint, or the conditions of the status."""
         if judge.subresource != "status":
             return _validate_spec(new["spec"], (old["spec"].get("taint") or {}).get("effect", ""))
         conditions, at = (new.get("status") or {}).get("conditions") or [], "status.conditions"

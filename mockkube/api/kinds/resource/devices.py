@@ -1,4 +1,4 @@
-"""A device of a slice: attributes, capacity, taints, counters, and where it is."""
+"""Validate devices of ResourceSlices."""
 
 import re
 from typing import Any, Final
@@ -45,13 +45,14 @@ _ONE_PLACE: Final = f"exactly one of `nodeName`, `nodeSelector`, or `allNodes` i
 def validate_device(
     device: ReadOnlyObject, old: ReadOnlyObject | None, at: str, *, per_device: bool
 ) -> list[FieldError]:
-    """Validate a device; taints that were stored before stay valid."""
+    """Validate a device; stored taints stay valid."""
     # upstream 1.36: pkg/apis/resource/validation/validation.go, validateDevice
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
     errors = label(device.get("name", ""), f"{at}.name")
     if len(attributes) + len(capacity) > ENTRIES_MAX:
         detail = f"the total number of attributes and capacities must not exceed {ENTRIES_MAX}"
         errors.append(invalid(at, len(attributes) + len(capacity), detail))
+    # Lists of attributes make the number of entries a poor measure of a device's size, so values are limited, too.
     values = sum(map(_value_count, attributes.values()))
     if values > ATTRIBUTE_VALUES_MAX:
         detail = f"the total number of attribute values must not exceed {ATTRIBUTE_VALUES_MAX}"
@@ -61,6 +62,7 @@ def validate_device(
     shared = device.get("allowMultipleAllocations")
     check = validate_shared_capacity if shared else validate_exclusive_capacity
     errors += validate_map(capacity, f"{at}.capacity", check=check, **keys)
+    # Drivers write slices in the version they know: effects of a later version must survive updates of an older server.
     if old is None or old.get("taints") != device.get("taints"):
         errors += validate_items(device.get("taints"), f"{at}.taints", validate_taint, items_max=TAINTS_MAX)
     errors += validate_set(
@@ -76,7 +78,7 @@ def validate_device(
 
 
 def validate_counters(holder: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate named counters: at least one."""
+    """Validate named counters, of which there must be one."""
     counters = holder.get("counters")
     if not counters:
         return [required(f"{at}.counters")]
@@ -131,9 +133,10 @@ def _validate_version(text: str, at: str) -> list[FieldError]:
 
 
 def _validate_place(device: ReadOnlyObject, at: str, *, per_device: bool) -> list[FieldError]:
-    node, selector, everywhere = device.get("nodeName"), device.get("nodeSelector"), device.get("allNodes")
+    node, selector, all_nodes = device.get("nodeName"), device.get("nodeSelector"), device.get("allNodes")
+    # Node selection is made once, for the whole slice, unless the slice leaves it to each device.
     if not per_device:
-        if node is None and selector is None and everywhere is None:
+        if node is None and selector is None and all_nodes is None:
             return []
         detail = f"`nodeName`, `nodeSelector` and `allNodes` can only be set if {_SELECTION}"
         return [invalid(at, None, detail)]
@@ -142,10 +145,10 @@ def _validate_place(device: ReadOnlyObject, at: str, *, per_device: bool) -> lis
         errors += subdomain(node, f"{at}.nodeName") if node else [invalid(f"{at}.nodeName", node, "must not be empty")]
     if selector is not None:
         errors += validate_node_selector(selector, f"{at}.nodeSelector", SelectorRules())
-    if everywhere is False:
+    if all_nodes is False:
         errors.append(invalid(f"{at}.allNodes", False, "must be either unset or set to true"))
-    places = {"nodeName": bool(node), "nodeSelector": selector is not None, "allNodes": bool(everywhere)}
-    given = [f"`{name}`" for name, there in places.items() if there]
+    is_set = {"nodeName": bool(node), "nodeSelector": selector is not None, "allNodes": bool(all_nodes)}
+    given = [f"`{name}`" for name, there in is_set.items() if there]
     if not given:
         errors.append(required(at, _ONE_PLACE))
     elif len(given) > 1:

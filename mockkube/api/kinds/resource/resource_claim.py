@@ -1,4 +1,4 @@
-"""ResourceClaim and its template: devices asked for once, and what was allocated."""
+"""ResourceClaim and ResourceClaimTemplate: strategies, defaults and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -30,24 +30,24 @@ from mockkube.features.capabilities import Capabilities
 
 
 def default_claim(claim: Object, caps: Capabilities) -> None:
-    """Fill in the requests, and the tolerations of allocation results."""
+    """Default the requests, and the tolerations of allocation results."""
     _default_requests(claim.get("spec", {}))
     _default_results(claim)
 
 
 def default_claim_template(template: Object, caps: Capabilities) -> None:
-    """Fill in the requests."""
+    """Default the requests of a claim template."""
     _default_requests(template.get("spec", {}).get("spec", {}))
 
 
 def default_claim_v1beta1(claim: Object, caps: Capabilities) -> None:
-    """Fill in the requests; in v1beta1 a request is one device class or a list of alternatives."""
+    """Default a v1beta1 claim, whose requests have no `exactly`."""
     _default_requests_v1beta1(claim.get("spec", {}))
     _default_results(claim)
 
 
 def default_claim_template_v1beta1(template: Object, caps: Capabilities) -> None:
-    """Fill in the requests, as `default_claim_v1beta1` does."""
+    """Default the requests of a v1beta1 claim template."""
     _default_requests_v1beta1(template.get("spec", {}).get("spec", {}))
 
 
@@ -61,6 +61,8 @@ def _default_requests(spec: Object) -> None:
 
 def _default_requests_v1beta1(spec: Object) -> None:
     for request in spec.get("devices", {}).get("requests") or ():
+        # In v1beta1 a request has either a device class of its own or alternatives; only the former has a mode and a
+        # count.
         if request.get("deviceClassName"):
             _default_count(request)
         _default_tolerations(request)
@@ -93,7 +95,7 @@ _IMMUTABLE: Final = "field is immutable"
 
 
 class ResourceClaimStrategy(StatusStrategy):
-    """A wish that never changes, and its fulfilment."""
+    """Strategy of ResourceClaim; its spec is immutable."""
 
     tracks_generation = False
 
@@ -113,21 +115,21 @@ class ResourceClaimStrategy(StatusStrategy):
             drop_disabled_request_fields(new["spec"], old["spec"], judge)
 
     def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep spec and metadata; devices given back lose their status."""
+        """Keep the stored spec and metadata; drop the status of deallocated devices."""
         super().prepare_status(new, old, judge)
         restore_metadata(new, old)
         drop_disabled_status_fields(new, old, judge)
         drop_deallocated(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate what is asked for."""
+        """Validate the requested devices."""
         devices = obj["spec"].get("devices") or {}
         rules = DeviceClaimRules(judge, self.check_expression, self.extensions)
         errors = admin_access.judge_requests(devices, obj["metadata"].get("namespace", ""), judge)
         return errors + rules.validate(devices, "spec.devices")
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Reject another wish; judge the fulfilment."""
+        """Reject a changed spec, or validate the status."""
         if judge.subresource == "status":
             namespace = new["metadata"].get("namespace", "")
             errors = admin_access.judge_results(new.get("status") or {}, old.get("status") or {}, namespace, judge)
@@ -138,7 +140,7 @@ class ResourceClaimStrategy(StatusStrategy):
 
 
 class ResourceClaimTemplateStrategy(Strategy):
-    """What claims are made from; it never changes."""
+    """Strategy of ResourceClaimTemplate; its spec is immutable."""
 
     def __init__(self, check_expression: ExpressionCheck = accept, extensions: Extensions = NO_EXTENSIONS) -> None:
         self.check_expression = check_expression
@@ -149,11 +151,11 @@ class ResourceClaimTemplateStrategy(Strategy):
         drop_disabled_request_fields(obj["spec"].get("spec") or {}, None, judge)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Drop fields of disabled gates and not in use."""
+        """Drop fields of disabled gates that are not in use."""
         drop_disabled_request_fields(new["spec"].get("spec") or {}, old["spec"].get("spec"), judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate the metadata claims will have, and what they ask for."""
+        """Validate the metadata of claims and the requested devices."""
         devices = (obj["spec"].get("spec") or {}).get("devices") or {}
         errors = admin_access.judge_requests(devices, obj["metadata"].get("namespace", ""), judge)
         return errors + self._validate(obj["spec"], judge)
@@ -177,8 +179,9 @@ class ResourceClaimTemplateStrategy(Strategy):
 def _validate_metadata(metadata: ReadOnlyObject, at: str) -> list[FieldError]:
     errors = validate_annotations(metadata.get("annotations") or {}, f"{at}.annotations")
     errors += validate_labels(metadata.get("labels") or {}, f"{at}.labels")
-    refused = [name for name in METADATA_FIELDS if name in metadata and name not in ("annotations", "labels")]
-    return errors + [forbidden(f"{at}.{'uID' if name == 'uid' else name}", "cannot be set") for name in refused]
+    not_allowed = [name for name in METADATA_FIELDS if name in metadata and name not in ("annotations", "labels")]
+    # Upstream makes the path from Go's field name `UID` by lowering its first letter.
+    return errors + [forbidden(f"{at}.{'uID' if name == 'uid' else name}", "cannot be set") for name in not_allowed]
 
 
 def claim_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
@@ -188,6 +191,7 @@ def claim_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 def _claim_states(obj: ReadOnlyObject) -> list[str]:
     states = ["deleted"] if is_deleting(obj) else []
+    # A deleted claim without allocation shows only "deleted".
     if value_at(obj, "status", "allocation") is None:
         return states or ["pending"]
     reserved = ["reserved"] if elements(obj, "status", "reservedFor") else []

@@ -1,4 +1,4 @@
-"""ResourcePoolStatusRequest: a question about the devices of pools."""
+"""ResourcePoolStatusRequest: defaults and printer columns."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ from mockkube.features.capabilities import Capabilities
 
 
 def default_pool_status_request(request: Object, caps: Capabilities) -> None:
-    """Default the limit to a hundred pools."""
+    """Default the limit to 100 pools."""
     # upstream 1.36: pkg/apis/resource/v1alpha3/defaults.go
     request.setdefault("spec", {}).setdefault("limit", 100)
 
@@ -31,7 +31,7 @@ class _Outcome:
 
 
 def pool_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return the table cells of a ResourcePoolStatusRequest: sums over pools, once answered."""
+    """Return the table cells of a ResourcePoolStatusRequest, with sums over all pools."""
     outcome = _outcome(obj, now)
     return [
         name_of(obj),
@@ -44,10 +44,10 @@ def pool_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def _outcome(obj: ReadOnlyObject, now: datetime) -> _Outcome:
-    for found in sections(obj, "status", "conditions"):
-        match found.get("type"), found.get("status"):
+    for condition in sections(obj, "status", "conditions"):
+        match condition.get("type"), condition.get("status"):
             case "Complete", "True":
-                return _Outcome(_complete(obj), since(string(found, "lastTransitionTime"), now))
+                return _Outcome(_complete(obj), since(string(condition, "lastTransitionTime"), now))
             case "Failed", "True":
                 return _Outcome("Failed")
     return _Outcome("Pending")
@@ -59,6 +59,7 @@ def _complete(obj: ReadOnlyObject) -> str:
 
 
 def _sums(obj: ReadOnlyObject, status: str) -> list[str]:
+    # Dashes tell an unanswered request from one whose pools are empty.
     if value_at(obj, "status") is None or status == "Failed":
         return ["-"] * (len(_DEVICE_COUNTS) + 1)
     pools = sections(obj, "status", "pools")

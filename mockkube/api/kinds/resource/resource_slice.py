@@ -1,4 +1,4 @@
-"""ResourceSlice: some of the devices of a pool, and where they are."""
+"""ResourceSlice: strategy, defaults, validation and printer columns."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -26,14 +26,15 @@ _MULTIPLIER_DROPPED: Final = Version(1, 37)
 
 
 def default_slice(resource_slice: Object, caps: Capabilities) -> None:
-    """Default the node's share of a device's capacity to one."""
+    """Default the allocation multiplier of resource mappings to one."""
     if caps.version < _MULTIPLIER_DROPPED:
         _default_mappings(resource_slice.get("spec", {}).get("devices") or ())
 
 
 def default_slice_v1beta1(resource_slice: Object, caps: Capabilities) -> None:
-    """Default the node's share of a device's capacity to one."""
+    """Default the allocation multiplier of resource mappings to one."""
     if caps.version < _MULTIPLIER_DROPPED:
+        # v1beta1 nests the fields of a device under `basic`.
         devices = resource_slice.get("spec", {}).get("devices") or ()
         _default_mappings(device["basic"] for device in devices if "basic" in device)
 
@@ -54,13 +55,13 @@ _BINDING: Final = ("bindingConditions", "bindingFailureConditions", "bindsToNode
 
 
 class ResourceSliceStrategy(Strategy):
-    """Devices a driver offers."""
+    """Strategy of ResourceSlice."""
 
     tracks_generation = True
     selectable = ("spec.nodeName", "spec.driver")
 
     def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
-        """Select by node and driver."""
+        """Return node name and driver."""
         spec = obj["spec"]
         return {"spec.nodeName": spec.get("nodeName") or "", "spec.driver": spec.get("driver", "")}
 
@@ -70,20 +71,20 @@ class ResourceSliceStrategy(Strategy):
         _drop_disabled(obj["spec"], {}, judge)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Count changes; drop fields of disabled gates and not in use."""
+        """Raise the generation for changes; drop fields of disabled gates that are not in use."""
         super().prepare_update(new, old, judge)
         _drop_disabled(new["spec"], old["spec"], judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate the pool, the place and every device."""
+        """Validate pool, node selection and every device."""
         return _validate_spec(obj["spec"], None)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate as on creation, and refuse another pool, driver or node."""
+        """Validate as on creation, and reject another pool, driver or node."""
         return _validate_spec(new["spec"], old["spec"])
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn about capitals in the name of the driver."""
+        """Warn about capitals in the driver name."""
         driver = obj["spec"].get("driver", "")
         if driver == driver.lower():
             return []
@@ -109,6 +110,8 @@ def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None) -> list[
         "spec.devices",
         lambda device, at: validate_device(device, stored.get(device.get("name")), at, per_device=per_device),
         key=by_name,
+        # Devices with taints, counters or lists are larger: the lower limit keeps a slice below etcd's limit for
+        # objects.
         items_max=ADVANCED_DEVICES_MAX if _is_advanced(devices or ()) else DEVICES_MAX,
     )
     return errors + validate_set(
@@ -128,12 +131,12 @@ def _validate_pool(pool: ReadOnlyObject) -> list[FieldError]:
 
 def _validate_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
     name, driver, node = (spec.get("pool") or {}).get("name", ""), spec.get("driver", ""), spec.get("nodeName")
-    kept = (
+    immutable_fields = (
         ("spec.pool.name", name, (before.get("pool") or {}).get("name", "")),
         ("spec.driver", driver, before.get("driver", "")),
         ("spec.nodeName", node, before.get("nodeName")),
     )
-    return [invalid(at, value, "field is immutable") for at, value, was in kept if value != was]
+    return [invalid(at, value, "field is immutable") for at, value, was in immutable_fields if value != was]
 
 
 def _validate_place(spec: ReadOnlyObject) -> list[FieldError]:
@@ -154,12 +157,14 @@ def _validate_place(spec: ReadOnlyObject) -> list[FieldError]:
             errors.append(invalid(f"spec.{name}", False, "must be either unset or set to true"))
     given = [f"`{name}`" for name in ("nodeName", "allNodes", "perDeviceNodeSelection") if spec.get(name)]
     if selector is not None:
+        # Upstream lists the fields in the order of its checks: nodeName, nodeSelector, allNodes,
+        # perDeviceNodeSelection.
         given.insert(1 if node else 0, "`nodeSelector`")
     if not given:
         errors.append(required("spec", _ONE_PLACE))
     elif len(given) > 1:
-        shown_places = f"{{{', '.join(given)}}}"
-        errors.append(invalid("spec", shown_places, f"{_ONE_PLACE}, but multiple fields are set"))
+        shown_fields = f"{{{', '.join(given)}}}"
+        errors.append(invalid("spec", shown_fields, f"{_ONE_PLACE}, but multiple fields are set"))
     return errors
 
 

@@ -1,4 +1,4 @@
-"""Time of device taints: the only default that needs the present time."""
+"""Set `timeAdded` of device taints, the only default that needs the present time."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -10,18 +10,18 @@ _FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def stamp_slice(resource_slice: Object, now: datetime) -> None:
-    """Set the missing `timeAdded` of taints in a ResourceSlice."""
+    """Set missing `timeAdded` of the taints in a ResourceSlice."""
     # upstream 1.36: pkg/apis/resource/v1/defaults.go, SetDefaults_DeviceTaint
     _stamp(_taints(resource_slice.get("spec", {}).get("devices") or ()), now)
 
 
 def stamp_rule(rule: Object, now: datetime) -> None:
-    """Set the missing `timeAdded` of the taint in a DeviceTaintRule."""
+    """Set a missing `timeAdded` of the taint in a DeviceTaintRule."""
     _stamp([rule.setdefault("spec", {}).setdefault("taint", {})], now)
 
 
 def _taints(devices: Iterable[Object]) -> Iterator[Object]:
-    """Yield the taints of all devices; v1beta1 nests them one level deeper."""
+    """Yield the taints of all devices; v1beta1 nests them under `basic`."""
     for device in devices:
         yield from device.get("basic", device).get("taints") or ()
 

@@ -1,4 +1,4 @@
-"""PodGroup: pods that are scheduled together."""
+"""PodGroup and CompositePodGroup: strategy, defaults, validation, printer columns."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -31,13 +31,13 @@ from mockkube.features.capabilities import Capabilities
 
 
 def default_pod_group_v1alpha2(group: Object, caps: Capabilities) -> None:
-    """Default the disruption mode to single pods."""
+    """Default the disruption mode to Pod."""
     # upstream 1.36: pkg/apis/scheduling/v1alpha2/zz_generated.defaults.go
     group.setdefault("spec", {}).setdefault("disruptionMode", "Pod")
 
 
 def default_pod_group(group: Object, caps: Capabilities) -> None:
-    """Default the disruption mode to single pods, or single groups of a group."""
+    """Default the disruption mode to single, and the preemption policy."""
     # upstream 1.37: pkg/apis/scheduling/v1alpha3/defaults.go
     spec = group.setdefault("spec", {})
     spec.setdefault("disruptionMode", {"single": {}})
@@ -49,7 +49,7 @@ _CLAIM_FIELDS: Final = ("name", "resourceClaimName")
 
 
 class PodGroupStrategy(StatusStrategy):
-    """A group whose terms are fixed once it exists."""
+    """Strategy of PodGroup; its spec is immutable."""
 
     tracks_generation = False
 
@@ -65,14 +65,14 @@ class PodGroupStrategy(StatusStrategy):
             drop_disabled_terms(new["spec"], old["spec"], judge, vacant={})
 
     def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep spec and metadata; claims have no status when they are switched off."""
+        """Keep the stored spec and metadata; drop claim statuses if their gate is off."""
         super().prepare_status(new, old, judge)
         restore_metadata(new, old)
         if not judge.caps.enabled(CLAIMS_GATE) and not old["spec"].get("resourceClaims"):
             (new.get("status") or {}).pop("resourceClaimStatuses", None)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate where the group comes from and what it asks for."""
+        """Validate the template reference and the spec."""
         spec = obj["spec"]
         errors: list[FieldError] = []
         if spec.get("podGroupTemplateRef") is not None:
@@ -80,9 +80,10 @@ class PodGroupStrategy(StatusStrategy):
         return errors + validate_terms(spec, "spec")
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Reject other terms; judge what is reported."""
+        """Reject changes of the spec, or validate the status."""
         if judge.subresource == "status":
             return _validate_status(new, old.get("status") or {})
+        # Controllers and scheduler plan for a group as a whole, so its spec cannot change under them.
         errors = changed(new["spec"], old["spec"], "podGroupTemplateRef", "spec")
         return errors + validate_terms_update(new["spec"], old["spec"], "spec", judge)
 
@@ -101,6 +102,7 @@ def _validate_status(group: ReadOnlyObject, old_status: ReadOnlyObject) -> list[
     known = {claim.get("name", "") for claim in group["spec"].get("resourceClaims") or []}
     claims = status.get("resourceClaimStatuses") or []
     errors = validate_conditions(status.get("conditions"), "status.conditions")
+    # Upstream makes this check on every update, the following ones only if the list changed.
     for index, claim in enumerate(claims):
         if (name := claim.get("name", "")) not in known:
             text = "must match the name of an entry in `spec.resourceClaims`"

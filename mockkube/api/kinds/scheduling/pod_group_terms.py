@@ -1,4 +1,4 @@
-"""What a group of pods asks of the scheduler: the terms that PodGroups and the templates of Workloads share."""
+"""Validate the fields that PodGroups and the templates of Workloads share."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -24,7 +24,7 @@ _CLAIM_FIELDS: Final = ("name", "resourceClaimName", "resourceClaimTemplateName"
 
 
 def drop_disabled_terms(new: Object, old: ReadOnlyObject, judge: Judge, vacant: ReadOnlyObject) -> None:
-    """Drop each term that is switched off and not in use; `vacant` has what is left in its place, if anything."""
+    """Drop fields of disabled gates; `vacant` has values that replace dropped fields."""
     # upstream 1.36: pkg/registry/scheduling/podgroup/strategy.go
     for gate, fields in _GATED:
         if judge.caps.enabled(gate):
@@ -36,12 +36,13 @@ def drop_disabled_terms(new: Object, old: ReadOnlyObject, judge: Judge, vacant: 
 
 
 def validate_terms(terms: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate the terms of a new group."""
+    """Validate the spec of a new group."""
     # upstream 1.36: pkg/apis/scheduling/v1alpha2/zz_generated.validations.go
     errors = validate_policy(terms.get("schedulingPolicy") or {}, f"{at}.schedulingPolicy")
     topology = (terms.get("schedulingConstraints") or {}).get("topology") or []
     errors += _validate_topology(topology, f"{at}.schedulingConstraints.topology")
     errors += validate_claims(terms.get("resourceClaims") or [], f"{at}.resourceClaims")
+    # A string in v1alpha2, an object in later versions.
     if isinstance(mode := terms.get("disruptionMode"), str):
         errors += one_of(mode, f"{at}.disruptionMode", DISRUPTION_MODES)
     if terms.get("priorityClassName"):
@@ -52,7 +53,7 @@ def validate_terms(terms: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def validate_policy(policy: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate how the pods are scheduled: each by itself, or enough of them at once."""
+    """Validate the scheduling policy: basic, or gang with a minimum count."""
     errors = exactly_one(policy, at, ("basic", "gang"))
     if policy.get("gang") is not None:
         count = policy["gang"].get("minCount", 0)
@@ -80,12 +81,12 @@ def validate_claims(claims: Sequence[ReadOnlyObject], at: str) -> list[FieldErro
 
 
 def named(obj: ReadOnlyObject, at: str, field: str) -> list[FieldError]:
-    """Require a DNS label."""
+    """Require a field to be a DNS label."""
     return label(obj[field], f"{at}.{field}") if obj.get(field) else [required(f"{at}.{field}")]
 
 
 def exactly_one(union: ReadOnlyObject, at: str, members: Sequence[str]) -> list[FieldError]:
-    """Require one of the members and no more."""
+    """Require exactly one member of a union."""
     given = [name for name in members if union.get(name) is not None]
     choices = ", ".join(f"`{name}`" for name in members)
     if not given:
@@ -96,7 +97,7 @@ def exactly_one(union: ReadOnlyObject, at: str, members: Sequence[str]) -> list[
 
 
 def repeated(items: Iterable[ReadOnlyObject], at: str, fields: Sequence[str]) -> list[FieldError]:
-    """Report items with the name of an earlier one; they are shown with the fields in that order."""
+    """Reject items with the name of an earlier one, printed with `fields` in that order."""
     seen: set[str] = set()
     errors: list[FieldError] = []
     for index, item in enumerate(items):
@@ -108,18 +109,18 @@ def repeated(items: Iterable[ReadOnlyObject], at: str, fields: Sequence[str]) ->
 
 
 def changed(new: Mapping[str, Any], old: Mapping[str, Any], name: str, at: str) -> list[FieldError]:
-    """Reject another value of a field; the value itself is not shown."""
+    """Reject a changed field; the error does not print its value."""
     return [invalid(f"{at}.{name}", None, "field is immutable")] if new.get(name) != old.get(name) else []
 
 
 def validate_terms_update(new: ReadOnlyObject, old: ReadOnlyObject, at: str, judge: Judge) -> list[FieldError]:
-    """Reject other terms; fields of disabled gates may only be taken away."""
+    """Reject changes of the spec; fields of disabled gates may only be removed."""
     errors = changed(new, old, "schedulingPolicy", at)
     errors += _changed_by_gate(new, old, "schedulingConstraints", at, judge.caps.enabled(TOPOLOGY_GATE))
-    if found := changed(new, old, "resourceClaims", at):
+    if claim_errors := changed(new, old, "resourceClaims", at):
         claims = new.get("resourceClaims") or []
         excess = len(claims) > CLAIMS_MAX
-        errors += [*found, too_many(f"{at}.resourceClaims", len(claims), CLAIMS_MAX)] if excess else found
+        errors += [*claim_errors, too_many(f"{at}.resourceClaims", len(claims), CLAIMS_MAX)] if excess else claim_errors
     preempts = judge.caps.enabled(PREEMPTION_GATE)
     for name in ("disruptionMode", "priorityClassName", "priority"):
         if preempts and name == "disruptionMode" and new.get(name) is None and old.get(name) is not None:
@@ -132,6 +133,7 @@ def _changed_by_gate(new: ReadOnlyObject, old: ReadOnlyObject, name: str, at: st
     errors = changed(new, old, name, at)
     if enabled or not errors:
         return errors
+    # Upstream's declarative validation forbids a gated field without a message.
     return [forbidden(f"{at}.{name}", "")] if _is_set(new.get(name)) else []
 
 

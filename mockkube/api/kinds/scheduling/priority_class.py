@@ -1,4 +1,4 @@
-"""PriorityClass: names and values kept for the system, and what never changes."""
+"""PriorityClass: strategy, defaults, validation and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -27,21 +27,21 @@ _SYSTEM: Final = {"system-node-critical": 2 * VALUE_MAX + 1000, "system-cluster-
 
 
 class PriorityClassStrategy(Strategy):
-    """A name for a number; only its description may change."""
+    """Strategy of PriorityClass; value and preemption policy are immutable."""
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start with the first generation, which stays."""
+        """Set the first generation, which never rises."""
         obj["metadata"]["generation"] = 1
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate name, value and policy."""
+        """Validate name, value and preemption policy."""
         name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
         errors = []
         if name.startswith("system-"):
-            complaint = _system_complaint(name, value, default=bool(obj.get("globalDefault")))
-            if complaint:
+            message = _system_complaint(name, value, default=bool(obj.get("globalDefault")))
+            if message:
                 detail = (
-                    f"priority class names with 'system-' prefix are reserved for system use only. error: {complaint}"
+                    f"priority class names with 'system-' prefix are reserved for system use only. error: {message}"
                 )
                 errors.append(forbidden("metadata.name", detail))
         elif value > VALUE_MAX:
@@ -51,7 +51,8 @@ class PriorityClassStrategy(Strategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Reject another value or policy."""
+        """Reject another value or preemption policy."""
+        # Pods keep the number that admission resolved, so a changed value would split the pods of one class.
         changed = new.get("value", 0) != old.get("value", 0)
         errors = [forbidden("value", "may not be changed in an update.")] if changed else []
         return errors + immutable(new, old, "preemptionPolicy")

@@ -1,4 +1,4 @@
-"""Workload: the groups of pods that some controller's object is made of."""
+"""Workload: strategy and validation."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -21,7 +21,7 @@ _TEMPLATE_FIELDS: Final = (
 
 
 class WorkloadStrategy(Strategy):
-    """A list of templates of groups, fixed once it exists."""
+    """Strategy of Workload; its spec is immutable."""
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
         """Drop fields of disabled gates."""
@@ -29,13 +29,13 @@ class WorkloadStrategy(Strategy):
             drop_disabled_terms(template, {}, judge, _VACANT)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Drop fields of disabled gates and not in use in the template at the same place."""
+        """Drop fields of disabled gates that the stored template at the same index does not use."""
         before = _templates(old)
         for index, template in enumerate(_templates(new)):
             drop_disabled_terms(template, before[index] if index < len(before) else {}, judge, _VACANT)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate the controller named, and each template."""
+        """Validate the controller reference and each template."""
         # upstream 1.36: pkg/apis/scheduling/v1alpha2/zz_generated.validations.go
         errors: list[FieldError] = []
         if obj["spec"].get("controllerRef") is not None:
@@ -43,8 +43,8 @@ class WorkloadStrategy(Strategy):
         if "podGroupTemplates" not in obj["spec"]:
             return errors
         templates, at = _templates(obj), "spec.podGroupTemplates"
-        if found := _validate_count(templates, at):
-            return errors + found
+        if count_errors := _validate_count(templates, at):
+            return errors + count_errors
         errors += repeated(templates, at, _TEMPLATE_FIELDS)
         for index, template in enumerate(templates):
             errors += named(template, f"{at}[{index}]", "name")
@@ -52,10 +52,10 @@ class WorkloadStrategy(Strategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Reject another controller and other templates."""
+        """Reject another controller or other templates."""
         errors = changed(new["spec"], old["spec"], "controllerRef", "spec")
-        if found := changed(new["spec"], old["spec"], "podGroupTemplates", "spec"):
-            errors += found + _validate_count(_templates(new), "spec.podGroupTemplates")
+        if change_errors := changed(new["spec"], old["spec"], "podGroupTemplates", "spec"):
+            errors += change_errors + _validate_count(_templates(new), "spec.podGroupTemplates")
         return errors
 
 

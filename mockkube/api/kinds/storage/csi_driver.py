@@ -1,4 +1,4 @@
-"""CSIDriver: what a storage driver can and wants."""
+"""CSIDriver: strategy, defaults, validation and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -14,12 +14,12 @@ from mockkube.api.validation.formats import immutable
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
+# First version with the field preventPodSchedulingIfMissing; the gate VolumeLimitScaling is older.
 _MISSING_DRIVERS: Final = Version(1, 36)
-"""First version in which a driver can prevent scheduling to nodes without it; the gate is older."""
 
 
 def default_csi_driver(driver: Object, caps: Capabilities) -> None:
-    """Default to attachment, persistent mode, and no pod information on mount."""
+    """Default to attachment, persistent volumes, and no pod information on mount."""
     spec = driver.setdefault("spec", {})
     spec.setdefault("attachRequired", True)
     spec.setdefault("podInfoOnMount", False)
@@ -48,7 +48,7 @@ _TOKENS_WARNING: Final = (
 
 
 class CSIDriverStrategy(Strategy):
-    """A driver's properties; two of them are fixed."""
+    """Strategy of CSIDriver; attachRequired and volumeLifecycleModes are immutable."""
 
     allow_unconditional_update = False
 
@@ -59,16 +59,18 @@ class CSIDriverStrategy(Strategy):
                 obj["spec"].pop(name, None)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Drop fields of disabled gates and not in use; count changes."""
+        """Drop fields of disabled gates that are not in use; raise the generation for changes."""
         for name, gate in _GATED.items():
             if name not in old["spec"] and not judge.caps.enabled(gate):
                 new["spec"].pop(name, None)
+        # Upstream raises the generation on update but does not set it on creation.
         if new["spec"] != old["spec"]:
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate every field."""
         spec = obj["spec"]
+        # `attachedRequired` is upstream's path, here and in the update.
         errors = [] if spec.get("attachRequired") is not None else [required("spec.attachedRequired")]
         errors += [required(f"spec.{name}") for name in ("podInfoOnMount", "storageCapacity") if spec.get(name) is None]
         policy = spec.get("fsGroupPolicy")
@@ -82,7 +84,7 @@ class CSIDriverStrategy(Strategy):
         return errors + _validate_newer(spec, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate as on creation, and reject changes of what is fixed."""
+        """Validate as on creation, and reject changes of immutable fields."""
         errors = self.validate_create(new, judge)
         attach = new["spec"].get("attachRequired")
         if attach != old["spec"].get("attachRequired"):
@@ -90,13 +92,13 @@ class CSIDriverStrategy(Strategy):
         return errors + immutable(new["spec"], old["spec"], "volumeLifecycleModes", "spec")
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn about tokens that may get logged."""
+        """Warn about tokens that drivers may log."""
         spec = obj["spec"]
-        asks = spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None
-        return [_TOKENS_WARNING] if asks and judge.caps.enabled("CSIServiceAccountTokenSecrets") else []
+        may_log_tokens = spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None
+        return [_TOKENS_WARNING] if may_log_tokens and judge.caps.enabled("CSIServiceAccountTokenSecrets") else []
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn once the requests change."""
+        """Warn when the token requests change."""
         changed = new["spec"].get("tokenRequests") != old["spec"].get("tokenRequests")
         return self.warn_create(new, judge) if changed else []
 

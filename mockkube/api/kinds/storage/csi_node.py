@@ -1,4 +1,4 @@
-"""CSINode: the storage drivers on a node."""
+"""CSINode: strategy, validation and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -26,7 +26,7 @@ _DRIVER: Final[Shape] = (
 
 
 class CSINodeStrategy(Strategy):
-    """Drivers come and go, but do not change."""
+    """Strategy of CSINode; drivers can be added and removed, but not changed."""
 
     allow_unconditional_update = False
 
@@ -46,16 +46,17 @@ class CSINodeStrategy(Strategy):
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate as on creation, and refuse changed drivers."""
+        """Validate as on creation, and reject changed drivers."""
         errors = self.validate_create(new, judge)
         ignored = ("allocatable",) if judge.caps.enabled("MutableCSINodeAllocatableCount") else ()
+        # Drivers are paired by name; one that appears or disappears is no change of another.
         for before in _drivers(old):
             for driver in _drivers(new):
                 if before.get("name") != driver.get("name"):
                     continue
-                kept = {name: value for name, value in driver.items() if name not in ignored}
-                if kept != {name: value for name, value in before.items() if name not in ignored}:
-                    errors.append(invalid("spec.drivers", internal(kept, _DRIVER), "field is immutable"))
+                immutable_fields = {name: value for name, value in driver.items() if name not in ignored}
+                if immutable_fields != {name: value for name, value in before.items() if name not in ignored}:
+                    errors.append(invalid("spec.drivers", internal(immutable_fields, _DRIVER), "field is immutable"))
         return errors
 
 
@@ -75,6 +76,7 @@ def _validate_keys(keys: list[str], at: str) -> list[FieldError]:
     repeated = repeated_indexes(keys)
     for index, key in enumerate(keys):
         if not key:
+            # Upstream reports errors of topology keys at the path of the driver.
             errors.append(required(at))
         if index in repeated:
             errors.append(duplicate(at, key))

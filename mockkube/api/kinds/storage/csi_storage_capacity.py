@@ -1,4 +1,4 @@
-"""CSIStorageCapacity: how much a class of storage has left for some nodes."""
+"""CSIStorageCapacity: strategy and validation."""
 
 from typing import Final
 
@@ -13,16 +13,16 @@ from mockkube.api.validation.node_labels import selector_warnings
 
 
 class CSIStorageCapacityStrategy(Strategy):
-    """A figure, for nodes and a class that do not change."""
+    """Strategy of CSIStorageCapacity; topology and storage class are immutable."""
 
     allow_unconditional_update = False
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate topology, class and figure."""
+        """Validate topology, storage class and capacity."""
         return _validate(obj, lenient=False)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate as on creation, and refuse other nodes or another class."""
+        """Validate as on creation, and reject another topology or storage class."""
         errors = _validate(new, lenient=selector_is_invalid(old.get("nodeTopology")))
         return errors + immutable(new, old, "nodeTopology") + immutable(new, old, "storageClassName")
 

@@ -1,4 +1,4 @@
-"""StorageClass and VolumeAttributesClass: parameters for a driver, fixed once created."""
+"""StorageClass and VolumeAttributesClass: strategies, defaults, validation, printer columns."""
 
 from collections import Counter
 from datetime import datetime
@@ -33,8 +33,8 @@ def default_storage_class(storage_class: Object, caps: Capabilities) -> None:
     storage_class.setdefault("volumeBindingMode", "Immediate")
 
 
+# Bound on errors about equal terms, whose pairs are quadratic in the number of terms.
 _COMPLAINTS_MAX: Final = 10_000
-"""How many terms are told to be equal to others."""
 PARAMETERS_MAX: Final = 512
 PARAMETERS_BYTES_MAX: Final = 256 * 1024
 _RECLAIM_POLICIES: Final = ("Delete", "Retain")
@@ -42,7 +42,7 @@ _BINDING_MODES: Final = ("Immediate", "WaitForFirstConsumer")
 
 
 class StorageClassStrategy(Strategy):
-    """How volumes are made; only metadata, expansion and topology may change."""
+    """Strategy of StorageClass; only metadata, expansion and topologies may change."""
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate every field."""
@@ -58,7 +58,7 @@ class StorageClassStrategy(Strategy):
         return errors + _validate_topologies(obj.get("allowedTopologies") or [])
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate as on creation, and reject changes."""
+        """Validate as on creation, and reject changes of immutable fields."""
         errors = self.validate_create(new, judge)
         if new.get("parameters") != old.get("parameters"):
             errors.append(invalid("parameters", label_map(new.get("parameters")), "field is immutable"))
@@ -81,7 +81,7 @@ class StorageClassStrategy(Strategy):
 
 
 class VolumeAttributesClassStrategy(Strategy):
-    """How volumes are changed; nothing of it may change itself."""
+    """Strategy of VolumeAttributesClass; driver and parameters are immutable."""
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate driver and parameters."""
@@ -89,7 +89,7 @@ class VolumeAttributesClassStrategy(Strategy):
         return errors + _validate_parameters(obj.get("parameters") or {}, needed=True)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Reject changes, and judge as on creation."""
+        """Reject changes, and validate as on creation."""
         changed = [name for name in ("driverName", "parameters") if new.get(name) != old.get(name)]
         errors = [forbidden(name, f"updates to {name} are forbidden.") for name in changed]
         return errors + self.validate_create(new, judge)
@@ -98,6 +98,7 @@ class VolumeAttributesClassStrategy(Strategy):
 def _validate_driver(name: str, at: str) -> list[FieldError]:
     if not name:
         return [required(at)]
+    # Capitals are tolerated in driver names, which qualified names must not have in their domain.
     return qualified(name.lower(), at)
 
 
@@ -114,8 +115,8 @@ def _validate_parameters(parameters: ReadOnlyObject, *, needed: bool) -> list[Fi
 
 def _validate_topologies(terms: list[ReadOnlyObject]) -> list[FieldError]:
     errors: list[FieldError] = []
-    # upstream compares each term with as many empty ones as there are terms, then with its predecessors
-    # for as many of them as are equal: what is equal to nothing is counted, not compared
+    # Upstream fills a slice of as many empty terms as there are terms and appends each parsed term to it, so an empty
+    # term is reported once for each of those, too. Equal terms are counted here instead of being compared pair by pair.
     seen = Counter[frozenset[tuple[str, frozenset[str]]]]({frozenset(): len(terms)})
     for index, term in enumerate(terms):
         at = f"allowedTopologies[{index}].matchLabelExpressions"

@@ -1,4 +1,4 @@
-"""VolumeAttachment: a volume, a node, and whether the one is attached to the other."""
+"""VolumeAttachment: strategy, defaults, validation and printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -23,7 +23,7 @@ from mockkube.features.capabilities import Capabilities
 
 
 def default_volume_attachment(attachment: Object, caps: Capabilities) -> None:
-    """Fill in an inline volume."""
+    """Default an inline volume."""
     # upstream 1.36: pkg/apis/storage/v1/zz_generated.defaults.go
     volume = attachment.get("spec", {}).get("source", {}).get("inlineVolumeSpec")
     if volume:
@@ -44,17 +44,17 @@ _ERRORS: Final = ("attachError", "detachError")
 
 
 class VolumeAttachmentStrategy(StatusStrategy):
-    """A wish that never changes, and what became of it."""
+    """Strategy of VolumeAttachment; its spec is immutable."""
 
     tracks_generation = False
     allow_unconditional_update = False
 
     def empty_status(self) -> Object:
-        """Nothing is attached yet."""
+        """Return the status of a new attachment: not attached."""
         return {"attached": False}
 
     def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep spec and metadata; drop error codes of disabled gates."""
+        """Keep the stored spec and metadata; drop error codes if their gate is off."""
         super().prepare_status(new, old, judge)
         restore_metadata(new, old)
         if judge.caps.enabled("MutableCSINodeAllocatableCount"):
@@ -72,12 +72,13 @@ class VolumeAttachmentStrategy(StatusStrategy):
         errors += _validate_source(source)
         errors += subdomain(spec.get("nodeName", ""), "spec.nodeName")
         errors += _validate_status(obj.get("status") or {})
+        # Upstream checks the form of the name after everything else, in its validation for v1.
         if source.get("persistentVolumeName") is not None:
             errors += subdomain(source["persistentVolumeName"], "spec.source.persistentVolumeName")
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Validate as on creation, and refuse another spec."""
+        """Validate as on creation, and reject a changed spec."""
         errors = self.validate_create(new, judge)
         if new["spec"] != old["spec"]:
             errors.append(invalid("spec", internal(new["spec"], _SPEC), "field is immutable"))
@@ -96,8 +97,9 @@ def _validate_source(source: ReadOnlyObject) -> list[FieldError]:
 
 
 def _validate_inline(spec: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate a volume that is described on the spot: by its driver alone."""
+    """Validate an inline volume, which must be a CSI volume."""
     context = "in the context of inline volumes"
+    # Inline volumes come from migrated in-tree drivers: they have no claim, and capacity has no meaning.
     errors = [forbidden(f"{at}.{name}", f"may not be specified {context}") for name in _ELSEWHERE if spec.get(name)]
     if spec.get("csi") is None:
         errors.append(required(f"{at}.csi", f"has to be specified {context}"))
@@ -114,7 +116,7 @@ def _validate_status(status: ReadOnlyObject) -> list[FieldError]:
     for name in _ERRORS:
         error = status.get(name) or {}
         if len(error.get("message", "").encode()) > MESSAGE_BYTES_MAX:
-            # upstream 1.36 names the bound of the metadata here
+            # upstream 1.36 prints the limit of the metadata here.
             errors.append(too_long(f"status.{name}.message", METADATA_BYTES_MAX))
         code = error.get("errorCode")
         if code is not None and code < 0:

@@ -1,4 +1,4 @@
-"""StorageVersionMigration: rewriting of stored objects in another version."""
+"""StorageVersionMigration: printer columns."""
 
 from datetime import datetime
 from typing import Final
@@ -15,12 +15,12 @@ _PROGRESS = ("Running", "Failed", "Succeeded")
 def migration_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a StorageVersionMigration; the last true condition counts."""
     resource, group = string(obj, "spec", "resource", "resource"), string(obj, "spec", "resource", "group")
-    holding = [
+    states = [
         string(found, "type")
         for found in sections(obj, "status", "conditions")
         if found.get("status") == "True" and found.get("type") in _PROGRESS
     ]
-    return [name_of(obj), f"{resource}.{group}" if group else resource, holding[-1] if holding else "Unknown"]
+    return [name_of(obj), f"{resource}.{group}" if group else resource, states[-1] if states else "Unknown"]
 
 
 STORAGE_VERSION_MIGRATION = Printer(

@@ -132,6 +132,7 @@ def drop_old_annotations(metadata: Object) -> None:
     annotations = metadata.get("annotations")
     if annotations and not _OLD_ANNOTATIONS.isdisjoint(annotations):
         metadata["annotations"] = {name: text for name, text in annotations.items() if name not in _OLD_ANNOTATIONS}
+        # Go omits an empty map when it writes the object.
         if not metadata["annotations"]:
             del metadata["annotations"]
 
@@ -148,8 +149,8 @@ def default_pod(pod: Object, caps: Capabilities) -> None:
     """Default requests from limits, host ports, and everything a template gets."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_Pod
     spec = pod.setdefault("spec", {})
-    # Requests are defaulted for pods alone: a template keeps what its author wrote, so that LimitRanges can still
-    # apply.
+    # Upstream registers these defaults for Pod only: templates keep what their author wrote, and pods made from them
+    # get the defaults.
     _default_requests(spec)
     if "resources" in spec and _fills_in_pod_level_resources(caps):
         default_pod_level_resources(spec)

@@ -94,6 +94,7 @@ def _stated_reason(pod: ReadOnlyObject) -> str:
 def _deletion_reason(pod: ReadOnlyObject, reason: str) -> str:
     if string(pod, "status", "reason") == "NodeLost":
         return "Unknown"
+    # A finished pod has nothing left to terminate, so it keeps showing its result.
     return reason if string(pod, "status", "phase") in _DONE else "Terminating"
 
 
@@ -108,6 +109,7 @@ def _pass_init_containers(pod: ReadOnlyObject, summary: Summary, of_sidecars: Re
             of_sidecars.add(status)
         if _has_succeeded(status):
             continue
+        # A started sidecar does not hold up the next init container, though it never terminates.
         if is_sidecar and truth(status, "started"):
             summary.ready += truth(status, "ready")
             continue

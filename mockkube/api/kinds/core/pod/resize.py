@@ -86,7 +86,7 @@ def _validate_pod_level(after: dict[str, Any], before: ReadOnlyObject) -> list[F
 
 def _validate_removal(new: ReadOnlyObject, old: ReadOnlyObject, at: str, what: str) -> list[FieldError]:
     return [
-        # The container runtime cannot return to "unlimited".
+        # The kubelet does not support removing a request or limit from a running container.
         forbidden(f"{at}.{kind}", f"{what} {kind} cannot be removed")
         for kind in ("requests", "limits")
         if any(name not in new.get(kind, ()) for name in old.get(kind, ()))

@@ -1,4 +1,4 @@
-"""Which secrets a pod refers to, and whether its service account lists them."""
+"""Find the secrets a pod refers to, and check that its service account lists them."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -19,7 +19,7 @@ _INDIRECT: Final = (
 
 
 def secret_names(spec: ReadOnlyObject) -> Iterator[str]:
-    """Every secret a pod refers to: to pull images, in environments, in volumes."""
+    """Yield the names of all secrets a pod refers to: pull secrets, environment, volumes."""
     # upstream 1.36: pkg/api/pod/util.go, VisitPodSecretNames
     for one in spec.get("imagePullSecrets") or ():
         yield one.get("name", "")
@@ -43,7 +43,7 @@ def _in_volume(volume: ReadOnlyObject) -> Iterator[str]:
 
 
 def _in_environment(container: ReadOnlyObject) -> Iterator[tuple[str, str]]:
-    """How the environment refers to a secret, and to which."""
+    """Yield the kind of each reference in the environment, for messages, and the secret's name."""
     for variable in container.get("env") or ():
         reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
         if reference is not None:
@@ -54,23 +54,24 @@ def _in_environment(container: ReadOnlyObject) -> Iterator[tuple[str, str]]:
 
 
 def disallowed_reference(spec: ReadOnlyObject, account: ReadOnlyObject, *, ephemeral: bool) -> str:
-    """The first reference to a secret that the account does not list, as a reason; empty if there is none.
+    """Return the message for the first secret that the account does not list; empty if all are.
 
-    With `ephemeral` only the containers an update may add are looked at.
+    With `ephemeral` only the ephemeral containers are checked, the only ones an update can add.
     """
     # upstream 1.36: plugin/pkg/admission/serviceaccount/admission.go, limitSecretReferences
     name = account["metadata"]["name"]
     listed = {one.get("name", "") for one in account.get("secrets") or ()}
     if ephemeral:
         return _in_containers(spec, "ephemeralContainers", "ephemeral container", listed, name)
-    refused = f"is not allowed because service account {name} does not reference that"
+    is_not_allowed = f"is not allowed because service account {name} does not reference that"
+    # Upstream checks Secret volumes only: projected volumes and storage drivers are not limited.
     for volume in spec.get("volumes") or ():
         secret = volume.get("secret")
         if secret is not None and secret.get("secretName", "") not in listed:
-            return f'volume with secret.secretName="{secret.get("secretName", "")}" {refused} secret'
-    why = _in_containers(spec, "initContainers", "init container", listed, name)
-    why = why or _in_containers(spec, "containers", "container", listed, name)
-    return why or _in_pulls(spec, account, refused)
+            return f'volume with secret.secretName="{secret.get("secretName", "")}" {is_not_allowed} secret'
+    message = _in_containers(spec, "initContainers", "init container", listed, name)
+    message = message or _in_containers(spec, "containers", "container", listed, name)
+    return message or _in_pulls(spec, account, is_not_allowed)
 
 
 def _in_containers(spec: ReadOnlyObject, group: str, title: str, listed: set[str], account: str) -> str:

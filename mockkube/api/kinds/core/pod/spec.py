@@ -124,6 +124,7 @@ def _validate_claims(claims: Sequence[ReadOnlyObject], meta: ReadOnlyObject, at:
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, claim in enumerate(claims):
+        # Static pods bypass the scheduler, which allocates claims.
         if MIRROR_ANNOTATION in meta.get("annotations", ()):
             errors.append(forbidden("", "static pods do not support resource claims"))
         else:
@@ -322,7 +323,6 @@ def _validate_file_volumes(spec: ReadOnlyObject, at: str) -> list[FieldError]:
 def _file_keys(spec: ReadOnlyObject, at: str) -> Iterator[tuple[ReadOnlyObject, str]]:
     for container, path in containers_with_paths(spec, at):
         for i, variable in enumerate(container.get("env", ())):
-            # hot: nearly all variables have no valueFrom.
             key = variable["valueFrom"].get("fileKeyRef") if "valueFrom" in variable else None
             if key is not None:
                 yield key, f"{path}.env[{i}].valueFrom.fileKeyRef"

@@ -114,6 +114,7 @@ def _may_restart(
         return False
     code: int = status["state"]["terminated"].get("exitCode", 0)
     pod_policy: str = spec.get("restartPolicy", "")
+    # Without restart rules the policy of the pod decides, and the container is needed only to recognize a sidecar.
     if rules.containers.restart_rules:
         if container is None:
             return False
@@ -163,6 +164,7 @@ def _validate_extended_claim(status: ReadOnlyObject, spec: ReadOnlyObject) -> li
     errors = []
     if not mappings:
         errors.append(required(f"{at}.requestMappings", "at least one request mapping is required"))
+    # Ephemeral containers have no resources, so they cannot be mapped.
     containers = {item.get("name"): item for item in (*spec.get("initContainers", ()), *(spec.get("containers") or ()))}
     seen: set[tuple[str, ...]] = set()
     for i, mapping in enumerate(mappings):
@@ -229,12 +231,12 @@ def _validate_addresses(status: ReadOnlyObject, before: ReadOnlyObject, kind: st
         errors += lenient_ip(address, f"{at}[{i}]", strict=rules.strict_addresses, stored=stored)
     if len(addresses) < 2:
         return errors
-    bad = next((i for i, address in enumerate(addresses) if parse_ip(address) is None), None)
-    if bad is not None:
-        text = f"failed to check for dual stack with error:invalid IP[{bad}]: {addresses[bad]}"
+    malformed = next((i for i, address in enumerate(addresses) if parse_ip(address) is None), None)
+    if malformed is not None:
+        text = f"failed to check for dual stack with error:invalid IP[{malformed}]: {addresses[malformed]}"
         errors.append(internal(at, text))
     families = {is_ipv6(address) for address in addresses}
-    if bad is not None or len(families) < 2 or len(addresses) > 2:
+    if malformed is not None or len(families) < 2 or len(addresses) > 2:
         shown = internal_form("[]PodIP" if kind == "podIPs" else "[]HostIP", status[kind])
         errors.append(invalid(at, shown, "may specify no more than one IP for each IP family"))
     return errors
@@ -293,6 +295,7 @@ def _validate_user(user: ReadOnlyObject | None, at: str, os: str) -> list[FieldE
 def _validate_allocated(allocated: ReadOnlyObject, at: str, container: ReadOnlyObject | None) -> list[FieldError]:
     name = allocated.get("name", "")
     errors: list[FieldError] = []
+    # A status without a container in the spec is not reported, as upstream does.
     if container is not None and name not in _allocatable(name, container):
         text = "must match one of the container's resource requests"
         if name.startswith("claim:"):

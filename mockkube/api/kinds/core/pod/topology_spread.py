@@ -65,6 +65,7 @@ def _validate_min_domains(constraint: ReadOnlyObject, at: str) -> list[FieldErro
     if domains is None:
         return []
     errors = [invalid(at, domains, _POSITIVE)] if domains <= 0 else []
+    # With ScheduleAnyway too few domains would not keep a pod from being scheduled.
     if action != "DoNotSchedule":
         text = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
         errors.append(invalid(at, domains, text))

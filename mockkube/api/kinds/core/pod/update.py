@@ -66,24 +66,24 @@ def validate_changed_pod(new: ReadOnlyObject, rules: PodRules) -> list[FieldErro
 
 def validate_pod_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
     """Validate a change of a pod through the main resource."""
-    all_errors = validate_changed_pod(new, rules)
-    all_errors += validate_pod_annotation_change(new, old, rules)
+    errors = validate_changed_pod(new, rules)
+    errors += validate_pod_annotation_change(new, old, rules)
     spec, before = new.get("spec", {}), old.get("spec", {})
     for kind in ("containers", "initContainers"):
         after, stored = spec.get(kind) or (), before.get(kind) or ()
         if len(after) != len(stored):
-            return [*all_errors, forbidden(f"spec.{kind}", "pod updates may not add or remove containers")]
-        all_errors += _validate_images(after, f"spec.{kind}")
-    errors = _validate_deadline(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"))
-    all_errors += errors
+            return [*errors, forbidden(f"spec.{kind}", "pod updates may not add or remove containers")]
+        errors += _validate_images(after, f"spec.{kind}")
+    deadline_errors = _validate_deadline(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"))
+    errors += deadline_errors
     # Upstream returns early for a bad new deadline, but goes on if the deadline was removed.
-    if errors and "activeDeadlineSeconds" in spec:
-        return all_errors
-    all_errors += _validate_toleration_change(spec, before, rules)
-    all_errors += _validate_gate_change(spec.get("schedulingGates", ()), before.get("schedulingGates", ()))
+    if deadline_errors and "activeDeadlineSeconds" in spec:
+        return errors
+    errors += _validate_toleration_change(spec, before, rules)
+    errors += _validate_gate_change(spec.get("schedulingGates", ()), before.get("schedulingGates", ()))
     if spec == before:
-        return all_errors
-    return all_errors + _validate_rest(spec, before)
+        return errors
+    return errors + _validate_rest(spec, before)
 
 
 def _validate_images(containers: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:

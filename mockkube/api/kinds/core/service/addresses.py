@@ -30,18 +30,18 @@ def validate_cluster_ips(spec: ReadOnlyObject, before: ReadOnlyObject, *, strict
         return []
     ips = spec.get("clusterIPs") or []
     errors = _validate_first(spec, ips) + _validate_families(spec)
-    broken: list[FieldError] = []
+    ip_errors: list[FieldError] = []
     for index, ip in enumerate(ips):
         if index or ip != "None":
             stored = before.get("clusterIPs") or []
-            broken += lenient_ip(ip, f"spec.clusterIPs[{index}]", strict=strict, stored=stored)
+            ip_errors += lenient_ip(ip, f"spec.clusterIPs[{index}]", strict=strict, stored=stored)
         elif len(ips) > 1:
-            broken.append(invalid("spec.clusterIPs", ips, "'None' must be the first and only value"))
-    errors += broken
+            ip_errors.append(invalid("spec.clusterIPs", ips, "'None' must be the first and only value"))
+    errors += ip_errors
     if len(ips) > 2:
         errors.append(invalid("spec.clusterIPs", ips, "may only hold up to 2 values"))
     # Families of malformed addresses are unknown.
-    return errors if broken else errors + _validate_together(spec, ips)
+    return errors if ip_errors else errors + _validate_together(spec, ips)
 
 
 def _validate_first(spec: ReadOnlyObject, ips: list[str]) -> list[FieldError]:
@@ -103,6 +103,7 @@ def validate_cluster_ip_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> 
 
 def validate_family_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
     """Reject a changed primary IP family; a secondary one may be added or released."""
+    # Families of headless services are not backed by allocated addresses, so they may change freely.
     if "ExternalName" in (spec.get("type"), before.get("type")) or is_headless(spec) or is_headless(before):
         return []
     new, old = spec.get("ipFamilies") or [], before.get("ipFamilies") or []
@@ -122,6 +123,7 @@ def validate_family_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> list
 
 
 def _validate_release(spec: ReadOnlyObject, what: str) -> list[FieldError]:
+    # With another policy the next update would allocate the released address again.
     policy = spec.get("ipFamilyPolicy")
     if policy == "SingleStack":
         return []

@@ -163,8 +163,8 @@ def _settle_families(spec: Object, before: ReadOnlyObject, families: Sequence[st
         return []
     headless = spec.get("clusterIP") == "None" and not spec.get("selector")
     if spec.get("ipFamilyPolicy") is None:
-        usual = "RequireDualStack" if headless else "SingleStack"
-        spec["ipFamilyPolicy"] = before.get("ipFamilyPolicy") or usual
+        default_policy = "RequireDualStack" if headless else "SingleStack"
+        spec["ipFamilyPolicy"] = before.get("ipFamilyPolicy") or default_policy
     errors = validate_cluster_ips(spec, before)
     if errors:
         return errors

@@ -178,6 +178,7 @@ def _validate_type_needs(spec: ReadOnlyObject) -> list[FieldError]:
         detail = "may not be set for ExternalName services"
         given = [name for name in ("clusterIPs", "ipFamilies", "ipFamilyPolicy") if spec.get(name)]
         errors += [forbidden(f"spec.{name}", detail) for name in given]
+        # A trailing dot marks the name as fully qualified.
         cname = spec.get("externalName", "").removesuffix(".")
         errors += subdomain(cname, "spec.externalName") if cname else [required("spec.externalName")]
     return errors
@@ -210,6 +211,7 @@ def _validate_affinity(spec: ReadOnlyObject) -> list[FieldError]:
     at = "spec.sessionAffinityConfig"
     if affinity == "None" and config is not None:
         return [*errors, forbidden(at, "must not be set when session affinity is None")]
+    # An unknown or missing affinity has been reported already.
     if affinity != "ClientIP":
         return errors
     detail = "when session affinity type is ClientIP"
@@ -235,6 +237,7 @@ def _validate_node_ports(spec: ReadOnlyObject) -> list[FieldError]:
         errors += [forbidden(f"spec.ports[{index}].nodePort", detail) for index in taken]
     node_ports: set[tuple[Any, Any]] = set()
     for index, each in enumerate(ports):
+        # The same number may be used once for each protocol.
         key = each.get("protocol", ""), each.get("nodePort", 0)
         if key[1] and key in node_ports:
             errors.append(duplicate(f"spec.ports[{index}].nodePort", key[1]))

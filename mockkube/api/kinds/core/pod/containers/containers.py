@@ -110,8 +110,8 @@ def validate_init_containers(
         here = f"{at}[{i}]"
         errors += _validate_container(container, here, around)
         errors += _validate_init_restart(container, here, around.rules)
-        # A missing name is reported as required; upstream calls it a duplicate only if another container lacks its
-        # name, too.
+        # A missing name is reported as required; it is also a duplicate only if a regular container lacks its name,
+        # too.
         if container.get("name") or "" in seen:
             errors += _validate_unique(container, here, seen)
         # Init containers run one after the other, so the same host port in two of them is no conflict.
@@ -231,8 +231,8 @@ def _validate_container(container: ReadOnlyObject, at: str, around: Surroundings
         )
     if "resizePolicy" in container:
         errors += _validate_resize_policy(container["resizePolicy"], f"{at}.resizePolicy", around.restart_policy)
-    if context := container.get("securityContext"):
-        errors += validate_security_context(context, f"{at}.securityContext", host_users=around.host_users)
+    if security_context := container.get("securityContext"):
+        errors += validate_security_context(security_context, f"{at}.securityContext", host_users=around.host_users)
     return errors
 
 

@@ -79,6 +79,7 @@ def _validate_source(variable: ReadOnlyObject, at: str, rules: EnvRules) -> list
             else "`configMapKeyRef` or `secretKeyRef`"
         )
         errors.append(invalid(at, "", f"must specify one of: `fieldRef`, `resourceFieldRef`, {files}"))
+    # Only the first of these problems is reported, as upstream does.
     elif variable.get("value"):
         errors.append(invalid(at, "", "may not be specified when `value` is not empty"))
     elif given > 1:

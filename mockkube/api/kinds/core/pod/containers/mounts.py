@@ -88,6 +88,7 @@ def _validate_recursive(mount: ReadOnlyObject, at: str) -> list[FieldError]:
     errors = []
     if not mount.get("readOnly"):
         errors.append(forbidden(at, "may only be specified when readOnly is true"))
+    # Propagated mounts would appear below the mount without being read-only.
     if mount.get("mountPropagation", "None") != "None":
         errors.append(forbidden(at, "may only be specified when mountPropagation is None or not specified"))
     return errors

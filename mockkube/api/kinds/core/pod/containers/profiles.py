@@ -47,6 +47,7 @@ def validate_app_armor_profile(profile: ReadOnlyObject, at: str) -> list[FieldEr
     match kind:
         case "Localhost":
             return _validate_local_app_armor(path, f"{at}.localhostProfile")
+        # Unlike the seccomp check this one reports nothing but the type if that is unknown.
         case "RuntimeDefault" | "Unconfined":
             text = "can only be set when AppArmor type is Localhost"
             return [] if path is None else [invalid(f"{at}.localhostProfile", path, text)]
@@ -126,6 +127,7 @@ def _validate_app_armor_agrees(annotations: Mapping[str, str], spec: ReadOnlyObj
     common = spec.get("securityContext", {}).get("appArmorProfile")
     errors: list[FieldError] = []
     for container, path in containers_with_paths(spec, at):
+        # A container without a profile of its own gets the pod's, which an annotation of the container must match, too.
         profile = container.get("securityContext", {}).get("appArmorProfile", common)
         annotation = annotations.get(APP_ARMOR + container.get("name", ""))
         if profile is not None and annotation is not None:

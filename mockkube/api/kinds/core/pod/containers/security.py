@@ -78,6 +78,7 @@ def validate_pod_security_context(
     errors = _validate_ids(context, at, ("fsGroup", "runAsUser", "runAsGroup")) if context else []
     for i, group in enumerate(context.get("supplementalGroups", ())):
         errors += [invalid(f"{at}.supplementalGroups[{i}]", group, text) for text in names.unix_id(group)]
+    # A pod has one process namespace: the host's or one shared by its containers.
     if spec.get("hostPID") and spec.get("shareProcessNamespace"):
         text = "ShareProcessNamespace and HostPID cannot both be enabled"
         errors.append(invalid(f"{at}.shareProcessNamespace", True, text))

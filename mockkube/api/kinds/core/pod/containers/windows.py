@@ -14,6 +14,7 @@ _SPEC_KIB_MAX: Final = 64
 _DOMAIN_LENGTH_MAX: Final = 256
 _USER_LENGTH_MAX: Final = 104
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+# The domain may be a NetBIOS name (up to 15 characters, no leading dot) or a DNS name.
 _NET_BIOS: Final = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}')
 _DNS_LABEL: Final = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
 _DNS: Final = re.compile(rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*")
@@ -48,6 +49,7 @@ def _user_name_errors(name: str) -> list[str]:
         return ["runAsUserName cannot be an empty string"]
     if _CONTROL.search(name):
         return ["runAsUserName cannot contain control characters"]
+    # The domain, if any, is separated from the user by one backslash.
     if name.count("\\") > 1:
         return ["runAsUserName cannot contain more than one backslash"]
     domain, backslash, user = name.rpartition("\\")
@@ -79,6 +81,8 @@ def validate_host_process(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     total = host_process_count = 0
     for container, path in containers_with_paths(spec, at):
         own = _host_process(container)
+        # Upstream compares the values only if both are set: the pod's value is not a default that containers may
+        # override.
         if None not in (pod_value, own) and pod_value != own:
             text = f"pod hostProcess value must be identical if both are specified, was {str(pod_value).lower()}"
             errors.append(invalid(f"{path}.securityContext.windowsOptions.hostProcess", own, text))

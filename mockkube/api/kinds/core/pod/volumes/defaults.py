@@ -15,6 +15,7 @@ _READ_BY_ALL: Final = 0o644
 def default_volume(volume: Object, caps: Capabilities) -> None:
     """Default a volume of a pod; one without a source becomes an emptyDir."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_Volume
+    # `emptyDir` is the only source that may be left out.
     if len(volume) - ("name" in volume) == 0:
         volume["emptyDir"] = {}
         return

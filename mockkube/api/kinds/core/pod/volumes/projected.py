@@ -199,6 +199,7 @@ def has_free_token_path(volumes: Sequence[ReadOnlyObject]) -> bool:
 
 def misses_service_account(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     """Reject service account tokens in a pod without a service account."""
+    # Only pods are checked: the account of a template is set by admission when a pod is created from it.
     if spec.get("serviceAccountName"):
         return []
     text = "must not be specified when serviceAccountName is not set"

@@ -35,6 +35,7 @@ _HOST_PATHS: Final = (
 _PARTITION: Final = names.range_text(1, 255)
 _LUN: Final = names.range_text(0, 255)
 _MORE_THAN_ONE: Final = "may not specify more than 1 volume type"
+# The patterns are upstream's: the dots after `eui` and `naa` match any character.
 _QUALIFIER: Final = {
     "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)$", re.ASCII),
     "eui": re.compile(r"^eui.[A-Za-z0-9]{16}$"),
@@ -253,11 +254,11 @@ def check_fc(source: ReadOnlyObject, at: str) -> list[FieldError]:
     targets, lun = source.get("targetWWNs", ()), source.get("lun")
     errors = []
     if not targets and not source.get("wwids"):
-        # Volumes with wwids need no LUN: those names identify the disk itself.
         errors.append(required(f"{at}.targetWWNs", "must specify either targetWWNs or wwids, but not both"))
     if targets and source.get("wwids"):
         text = "targetWWNs and wwids can not be specified simultaneously"
         errors.append(invalid(f"{at}.targetWWNs", targets, text))
+    # A LUN is needed only with target WWNs: a wwid identifies the disk itself.
     if not targets:
         return errors
     if lun is None:
@@ -314,6 +315,7 @@ def check_azure_disk(source: ReadOnlyObject, at: str) -> list[FieldError]:
         errors.append(not_supported(f"{at}.kind", kind, kinds))
     if kind == "Managed" and not uri.startswith("/subscriptions/"):
         errors.append(not_supported(f"{at}.diskURI", uri, (_AZURE_MANAGED,)))
+    # Managed disks are named by resource id, all others by the URL of a blob.
     if kind not in (None, "Managed") and not uri.startswith("https://"):
         errors.append(not_supported(f"{at}.diskURI", uri, (_AZURE_BLOB,)))
     return errors
