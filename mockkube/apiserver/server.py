@@ -38,6 +38,7 @@ from mockkube.apiserver.http.webhook_client import WebhookClient
 from mockkube.apiserver.http.zpages import Subject
 from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
 from mockkube.apiserver.post_start_hooks.authentication_trust import front_proxy_data
+from mockkube.apiserver.post_start_hooks.event_expiry import EventExpiry
 from mockkube.apiserver.post_start_hooks.hooks import Chores
 from mockkube.apiserver.post_start_hooks.namespace_defaults import Accounts
 from mockkube.apiserver.post_start_hooks.store_maintenance import Housekeeping
@@ -155,6 +156,7 @@ class ApiServer:
         self._accounts = Accounts(self.registry, options.certificate_authority)
         self._housekeeping = Housekeeping(store, clock)
         services.cache.wrote = self._housekeeping.wrote
+        self._event_expiry = EventExpiry(self.registry)
         self._running: list[asyncio.Task[None]] = []
         self._group = asyncio.TaskGroup()
 
@@ -191,7 +193,7 @@ class ApiServer:
             self._running.append(self._group.create_task(self._accounts.run()))
         await self._chores.start()
         self._backends.start()
-        work = [*self._chores.work(), *self._backends.work(), *self._housekeeping.work()]
+        work = [*self._chores.work(), *self._backends.work(), *self._housekeeping.work(), self._event_expiry.run()]
         self._running += [self._group.create_task(one) for one in work]
         self._ready = True
 

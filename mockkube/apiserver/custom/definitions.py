@@ -205,6 +205,7 @@ class Definitions:
             self._registry.withdraw(home.group, home.plural)
             self._retire(home.collection)
             home.collection.listeners.pop(self._ending.pop(name, self._changed), None)
+            self._registry.services.cache.drop(f"{home.group}/{home.plural}")
 
     def _retire(self, collection: Collection) -> None:
         if collection.watches:

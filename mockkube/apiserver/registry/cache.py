@@ -285,6 +285,10 @@ class Cache:
             self.collection(name, reader).load(page.entries, page.revision)
         return self._collections[name]
 
+    def drop(self, name: str) -> None:
+        """Forget a collection, its history included; `open` reads it from the store again."""
+        self._collections.pop(name, None)
+
     async def start(self) -> None:
         """Read what the store holds now."""
         page = await self.store.list(ROOT)

@@ -6,8 +6,8 @@ import sys
 
 from mockkube.apiserver.custom.definitions_on_demand import DefinitionsOnDemand
 from mockkube.apiserver.identity.user import User
-from mockkube.apiserver.registry import creation
-from mockkube.apiserver.registry.options import WriteOptions
+from mockkube.apiserver.registry import creation, deletion
+from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call
 
@@ -22,6 +22,7 @@ DEFINITION = {
         ],
     },
 }
+THING = {"apiVersion": "example.com/v1", "kind": "Thing"}
 
 
 async def define(registry: Registry) -> None:
@@ -50,6 +51,27 @@ async def test_what_was_defined_before_is_served_at_once(registry: Registry) -> 
     definitions = DefinitionsOnDemand(registry)
     await definitions.start()
     assert registry.find("example.com", "v1", "things") is not None
+
+
+async def test_what_a_deleted_definition_held_in_memory_goes_with_it(registry: Registry) -> None:
+    cache = registry.services.cache
+    resource = registry.resources["apiextensions.k8s.io", "v1", "customresourcedefinitions"]
+    before = set(cache._collections)
+    definitions = DefinitionsOnDemand(registry)
+    await definitions.start()
+    for _ in range(2):
+        await define(registry)
+        await definitions.ensure("things.example.com")
+        assert set(cache._collections) - before == {"example.com/things"}
+        things, call = registry.find("example.com", "v1", "things"), Call(User("u"), "default")
+        assert things is not None
+        thing = things.decode({**THING, "metadata": {"name": "a"}}, call, "Strict")
+        record = await creation.create(things, call, thing, WriteOptions())
+        assert things.collection.get(record.key) is not None
+        await deletion.delete(resource, Call(User("u"), "", "things.example.com"), DeleteOptions())
+        for _ in range(3):
+            await definitions.ensure("things.example.com")
+        assert set(cache._collections) == before
 
 
 def test_a_server_without_definitions_loads_no_compiler_of_expressions() -> None:

@@ -1,0 +1,103 @@
+import re
+from datetime import timedelta
+
+from mockkube_storage.errors import Conflict
+
+from mockkube.api.times import render_time
+from mockkube.apiserver.identity.user import User
+from mockkube.apiserver.post_start_hooks.event_expiry import CHECK_SECONDS, TTL_SECONDS, EventExpiry
+from mockkube.apiserver.registry import creation
+from mockkube.apiserver.registry.options import WriteOptions
+from mockkube.apiserver.registry.resource import Call
+from mockkube.runtime.virtual import VirtualClock
+
+
+def events(registry):
+    return sorted(record.name for record in registry.stored("", "events").collection.records.values())
+
+
+async def write(registry, name):
+    home, call = registry.stored("", "events"), Call(User("somebody"), "default")
+    obj = {"metadata": {"name": name}, "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"}}
+    return await creation.create(home, call, home.decode(obj, call, "Ignore"), WriteOptions())
+
+
+class Ticks:
+    """Stands in for the clock: checks are made by hand."""
+
+    def __init__(self, registry):
+        self.clock = registry.services.clock = VirtualClock()
+        self.expiry = EventExpiry(registry)
+        self.registry = registry
+
+    async def start(self):
+        await self.expiry._find_expiries()
+
+    async def let_pass(self, seconds):
+        """Let so much time pass, with a check every five minutes."""
+        services = self.registry.services
+        for _ in range(int(seconds / CHECK_SECONDS)):
+            self.expiry._marks.append((self.clock.monotonic(), services.store.revision))
+            self.clock.move_to(self.clock.monotonic() + CHECK_SECONDS)
+            await self.expiry.check()
+            await services.cache.fresh()
+
+
+async def test_an_event_is_deleted_an_hour_after_it_was_written(registry):
+    ticks = Ticks(registry)
+    await ticks.start()
+    await write(registry, "first")
+    await ticks.let_pass(TTL_SECONDS / 2)
+    await write(registry, "second")
+    await ticks.let_pass(TTL_SECONDS / 2 - CHECK_SECONDS)
+    assert events(registry) == ["first", "second"]
+    await ticks.let_pass(CHECK_SECONDS)
+    assert events(registry) == ["second"]
+    await ticks.let_pass(TTL_SECONDS / 2)
+    assert events(registry) == []
+
+
+async def test_an_event_that_is_written_again_stays_for_another_hour(registry):
+    ticks = Ticks(registry)
+    await ticks.start()
+    record = await write(registry, "counted")
+    await ticks.let_pass(TTL_SECONDS / 2)
+    store = registry.services.store
+    await store.update(record.key, (await store.get(record.key)).value, expected=record.revision)
+    await ticks.let_pass(TTL_SECONDS - CHECK_SECONDS)
+    assert events(registry) == ["counted"]
+    await ticks.let_pass(CHECK_SECONDS)
+    assert events(registry) == []
+
+
+async def test_events_of_an_earlier_run_expire_by_the_time_they_state(registry):
+    clock = registry.services.clock = VirtualClock()
+    store = registry.services.store
+    for name, age in (("old", TTL_SECONDS * 2), ("young", TTL_SECONDS / 2)):
+        record = await write(registry, name)
+        written = f'"{render_time(clock.now() - timedelta(seconds=age))}"'.encode()
+        value = re.sub(rb'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"', written, (await store.get(record.key)).value)
+        await store.update(record.key, value, expected=record.revision)
+    broken = await write(registry, "broken")
+    await store.update(broken.key, b"[]", expected=broken.revision)
+    await registry.services.cache.fresh()
+    ticks = Ticks(registry)
+    await ticks.start()
+    await ticks.let_pass(CHECK_SECONDS)
+    assert events(registry) == ["broken", "young"]
+    await ticks.let_pass(TTL_SECONDS / 2)
+    assert events(registry) == ["broken"]
+    await ticks.let_pass(TTL_SECONDS / 2)
+    assert events(registry) == []
+
+
+async def test_an_event_that_is_written_meanwhile_is_left_to_who_wrote_it(registry, monkeypatch):
+    ticks = Ticks(registry)
+    record = await write(registry, "raced")
+
+    async def delete(key, *, expected):
+        raise Conflict(key, None)
+
+    monkeypatch.setattr(registry.services.store, "delete", delete)
+    await ticks.expiry._delete(record)
+    assert events(registry) == ["raced"]
