@@ -1,6 +1,7 @@
 """What a cluster keeps on disk: one directory per name, locked by the process that runs it."""
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -170,8 +171,12 @@ class StateLock:
         while not self._lock():
             pass
         self._kept = self._directory.is_durable()
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+        try:
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:  # the disk is full
+            self.__exit__()
+            raise unwritable(self._directory.path, error) from None
         return self
 
     def keep(self) -> None:
@@ -230,8 +235,11 @@ def without_password(url: str) -> str:
 
 def unwritable(path: Path, error: OSError) -> StartError:
     """Return why nothing can be kept in the state directory."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    remedy = "free some space" if full else "make it writable"
     return StartError(
-        f"state directory {path}: {error.strerror or error}: make it writable, or set XDG_STATE_HOME to one that is"
+        f"state directory {path}: {error.strerror or error}: {remedy}, or set XDG_STATE_HOME to one that is"
+        + (" on another disk" if full else "")
     )
 
 

@@ -1,5 +1,6 @@
 """One directory per cluster, one process at a time."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -121,3 +122,18 @@ def test_a_later_start_that_is_refused_leaves_what_there_was(tmp_path: Path) -> 
     with StateLock(directory):
         pass
     assert directory.database.read_text() == "objects"
+
+
+def test_a_full_disk_is_named_and_nothing_stays_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = StateDirectory(tmp_path / "lab")
+
+    def write(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pwrite", write)
+        with pytest.raises(StartError, match="No space left on device: free some space, or set XDG_STATE_HOME to one"):
+            StateLock(directory).__enter__()
+    assert not directory.path.exists()
+    with StateLock(directory):
+        assert directory.holder() == os.getpid()
