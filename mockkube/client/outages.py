@@ -9,7 +9,7 @@ _LOG: Final = logging.getLogger("mockkube.client")
 
 
 class Outages:
-    """Servers and kinds of which one component has already logged a failure."""
+    """Servers and kinds with failures that one component has logged."""
 
     def __init__(self, owner: str) -> None:
         self._owner = owner

@@ -71,7 +71,7 @@ class Approving(Controller):
 
 
 def _permissions(csr: ReadOnlyObject) -> Iterator[str]:
-    """Yield the permissions of which the requester needs one; none if it is no kubelet's request."""
+    """Yield the permissions that entitle the requester to approval; none for other than kubelets."""
     from mockkube.api.kinds.certificates.certificate_signing_request import (  # with it comes cryptography
         common_name,
         parse_request,

@@ -221,7 +221,7 @@ class CronJobs(Controller):
                     look.succeeded_at(moment)
 
     async def _see_losses(self, look: Look) -> None:
-        """Remove jobs that no longer exist from the active list; the server is asked, not the informer."""
+        """Remove jobs from the active list that do not exist on the server."""
         present = {job["metadata"]["uid"] for job in look.jobs}
         for reference in [one for one in look.active if one.get("uid") not in present]:
             try:

@@ -32,7 +32,7 @@ class Missed:
 
     @property
     def too_many(self) -> bool:
-        """Whether so many starts were missed that a warning is due."""
+        """True if so many starts were missed that a warning is due."""
         return self.count > _MANY
 
 

@@ -30,7 +30,7 @@ _TOLERATED_ON_HOST: Final = ("node.kubernetes.io/network-unavailable", "NoSchedu
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Whether a node should run a daemon pod, and whether a running one may continue."""
+    """Eligibility of a node: for a new daemon pod, and for one that runs there."""
 
     run: bool
     stay: bool

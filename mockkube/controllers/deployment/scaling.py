@@ -55,7 +55,7 @@ def scaled(value: Any, whole: int, rounding: Callable[[float], int]) -> int:
 
 
 def _fence(deployment: ReadOnlyObject) -> tuple[int, int]:
-    """Return maxSurge and maxUnavailable as numbers, of which at least one is positive."""
+    """Return maxSurge and maxUnavailable as numbers, at least one of them positive."""
     rolling = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
     surge = scaled(rolling.get("maxSurge", 0), wanted(deployment), math.ceil)
     unavailable = scaled(rolling.get("maxUnavailable", 0), wanted(deployment), math.floor)

@@ -1,1 +1,1 @@
-"""device-taint-eviction-controller."""
+"""device-taint-eviction-controller. Read `device_taint_eviction.py` first."""

@@ -1,7 +1,7 @@
 """device-taint-eviction-controller: deletes pods that use a device with a NoExecute taint they do not tolerate.
 
-Time runs from when the taint was added, so a restart changes nothing. A second queue tells in the status of
-DeviceTaintRules how far they got. upstream 1.36: pkg/controller/devicetainteviction
+Times count from when the taint was added, so a restart changes nothing. A second queue reports progress in the status
+of DeviceTaintRules. upstream 1.36: pkg/controller/devicetainteviction
 """
 
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ _EVICTED_MAX: Final = 500
 
 
 class DeviceTaintEviction(Controller):
-    """Keys are pods."""
+    """Controller of evictions for device taints; keys are pods."""
 
     name: ClassVar[str] = "device-taint-eviction-controller"
 
@@ -65,8 +65,6 @@ class DeviceTaintEviction(Controller):
             registry=setting.metrics,
         )
 
-    # What feeds it
-
     def _pod_changed(self, change: Change) -> None:
         pod, old, key = change.object, change.old, key_of(change.object)
         if change.type is EventType.DELETED:
@@ -75,6 +73,7 @@ class DeviceTaintEviction(Controller):
             self.keys.add(key)
 
     def _claim_changed(self, change: Change) -> None:
+        # Pods that a claim is no longer reserved for may have their eviction cancelled.
         for claim in (change.object, change.old):
             if claim is not None:
                 self._enqueue_users(claim)
@@ -87,6 +86,7 @@ class DeviceTaintEviction(Controller):
                 self._enqueue_users(claim)
 
     def _rule_changed(self, change: Change) -> None:
+        # Status updates come from this controller itself.
         if change.old is not None and change.old["spec"] == change.object["spec"]:
             return
         for claim in self.claims.list():
@@ -98,15 +98,14 @@ class DeviceTaintEviction(Controller):
             if consumer["resource"] == "pods" and not consumer.get("apiGroup"):
                 self.keys.add(Key(claim["metadata"]["namespace"], consumer["name"]))
 
-    # Decisions
-
     def taints(self, more: Iterable[ReadOnlyObject] = ()) -> DeviceTaints:
-        """Return the taints of now, and those of more rules."""
+        """Return the present device taints, with those of additional rules."""
         rules = [] if self.rules is None else self.rules.list()
         return DeviceTaints(self.slices.list(), [*rules, *more])
 
     def eviction_of(self, pod: ReadOnlyObject, taints: DeviceTaints) -> Eviction | None:
-        """Return when a pod must go; None if it may stay."""
+        """Return when and why a pod must be evicted; None if it may stay."""
+        # A pod without a node uses no device yet; the scheduler respects the taints.
         if not pod["spec"].get("nodeName"):
             return None
         claims = (self._claim(pod, wanted) for wanted in pod["spec"].get("resourceClaims", ()))
@@ -114,7 +113,7 @@ class DeviceTaintEviction(Controller):
         return earliest(one for one in due if one is not None)
 
     def _claim(self, pod: ReadOnlyObject, wanted: ReadOnlyObject) -> ReadOnlyObject | None:
-        """Return the claim of a pod's wish, if it is reserved for the pod."""
+        """Return the claim for an entry of `resourceClaims`, if it is reserved for the pod."""
         known, uid = device_claim(pod, wanted), pod["metadata"]["uid"]
         claim = self.claims.get(Key(pod["metadata"]["namespace"], known.name)) if known.name else None
         if claim is None or (known.generated and owning_pod(claim) != uid):
@@ -123,7 +122,7 @@ class DeviceTaintEviction(Controller):
         return claim if any(one["uid"] == uid for one in reserved) else None
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Evict the pod when it is time, or stop doing so."""
+        """Evict the pod if it is due, or cancel a pending eviction."""
         pod = self.pods.get(key)
         if pod is None or pod["metadata"]["uid"] in self._evicted:
             return DONE
@@ -139,6 +138,7 @@ class DeviceTaintEviction(Controller):
             return Again(after=left)
         await self._evict(pod, eviction)
         self._pending.pop(key, None)
+        # The pod stays in the informer until its grace period is over, and must not be evicted or counted again.
         self._evicted[pod["metadata"]["uid"]] = None
         return DONE
 
@@ -155,6 +155,7 @@ class DeviceTaintEviction(Controller):
         key, uid = key_of(seen), seen["metadata"]["uid"]
         try:
             pod = await self.client.get("Pod", key)
+            # A pod of the same name was created since.
             if pod["metadata"]["uid"] != uid:
                 return
             if not terminating(pod):
@@ -178,18 +179,17 @@ class DeviceTaintEviction(Controller):
         )
         await self._status_writer.write(pod, status)
 
-    # For the status of rules
-
     def pending_for(self, rule: ReadOnlyObject) -> list[ReadOnlyObject]:
-        """Return the pods that a rule drives out; one without that effect, as if it had it."""
+        """Return the pods that a rule evicts, or would evict if its effect were NoExecute."""
+        # Only the effect is replaced: for effect None the rule's status tells what NoExecute would do.
         taint = {"timeAdded": rule["metadata"]["creationTimestamp"], **rule["spec"]["taint"], "effect": "NoExecute"}
-        supposed = {**rule, "spec": {**rule["spec"], "taint": taint}}
-        taints, uid = self.taints([supposed]), rule["metadata"]["uid"]
+        hypothetical = {**rule, "spec": {**rule["spec"], "taint": taint}}
+        taints, uid = self.taints([hypothetical]), rule["metadata"]["uid"]
         alive = (pod for pod in self.pods.list() if not terminating(pod))
         return [pod for pod in alive if (due := self.eviction_of(pod, taints)) is not None and uid in due.rules]
 
     def devices_under(self, rule: ReadOnlyObject) -> tuple[int, int]:
-        """Return how many published, and how many allocated, devices a rule is about."""
+        """Return the numbers of published and of allocated devices that a rule selects."""
         taints, published = self.taints(), 0
         for one in taints.slices:
             spec = one["spec"]
@@ -213,7 +213,7 @@ def results_of(claim: ReadOnlyObject) -> list[ReadOnlyObject]:
 
 
 def build(setting: Setting) -> Iterable[Controller]:
-    """Return the eviction, and what tells of it in the status of rules where there are any."""
+    """Return the eviction queue, and the queue for rule status if rules are enabled."""
     eviction = DeviceTaintEviction(setting)
     yield eviction
     if eviction.status is not None:

@@ -1,4 +1,4 @@
-"""Which taints devices have, and when they drive out whoever uses the device.
+"""Device taints of slices and rules, and the time at which they evict users of a device.
 
 upstream 1.36: pkg/controller/devicetainteviction/device_taint_eviction.go
 """
@@ -16,7 +16,7 @@ NO_EXECUTE: Final = "NoExecute"
 
 
 class Eviction(NamedTuple):
-    """When a pod, or all users of a claim, must go, and which rules (by uid) say so."""
+    """Time at which users of a device must be evicted, and the uids of the rules that cause it."""
 
     when: datetime
     rules: frozenset[str]
@@ -24,19 +24,20 @@ class Eviction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeviceTaints:
-    """The slices and rules there are."""
+    """ResourceSlices and DeviceTaintRules at one moment."""
 
     slices: Sequence[ReadOnlyObject]
     rules: Sequence[ReadOnlyObject]
 
     def current(self, driver: str, pool: str) -> list[ReadOnlyObject]:
-        """Return the slices of a pool that are of its latest generation."""
+        """Return the slices of a pool's latest generation."""
         slices = [one for one in self.slices if in_pool(one, driver, pool)]
+        # Slices of older generations are outdated, and the driver deletes them.
         latest = max((one["spec"]["pool"].get("generation", 0) for one in slices), default=0)
         return [one for one in slices if one["spec"]["pool"].get("generation", 0) == latest]
 
     def evicting(self, result: ReadOnlyObject) -> Iterator[tuple[ReadOnlyObject, str]]:
-        """Return the taints that evict from an allocated device, each with the uid of the rule it comes from."""
+        """Yield the NoExecute taints of an allocated device, with the uid of the rule (empty for slices)."""
         for one in self.current(result["driver"], result["pool"]):
             for device in one["spec"].get("devices", ()):
                 if device["name"] == result["device"]:
@@ -47,21 +48,22 @@ class DeviceTaints:
 
 
 def in_pool(resource_slice: ReadOnlyObject, driver: str, pool: str) -> bool:
-    """Whether a slice describes devices of a pool."""
+    """Return whether a slice belongs to a pool."""
     spec = resource_slice["spec"]
     return bool(spec["driver"] == driver and spec["pool"]["name"] == pool)
 
 
 def covers(rule: ReadOnlyObject, result: ReadOnlyObject) -> bool:
-    """Whether a rule is about a device, given as `driver`, `pool` and `device`."""
+    """Return whether a rule selects a device, given as `driver`, `pool` and `device`."""
     selector = rule["spec"].get("deviceSelector")
+    # As upstream, a rule without a selector matches nothing; an empty selector matches every device.
     if selector is None:
         return False
     return all(selector.get(name) in (None, result[name]) for name in ("driver", "pool", "device"))
 
 
 def claim_eviction(claim: ReadOnlyObject, taints: DeviceTaints, operators: TaintRules) -> Eviction | None:
-    """Return when the users of an allocated claim must go; None if they may stay."""
+    """Return the eviction for an allocated claim; None if its users may stay."""
     found = [
         Eviction(when, frozenset({rule} - {""}))
         for result in claim.get("status", {}).get("allocation", {}).get("devices", {}).get("results", ())
@@ -72,7 +74,7 @@ def claim_eviction(claim: ReadOnlyObject, taints: DeviceTaints, operators: Taint
 
 
 def earliest(evictions: Iterable[Eviction]) -> Eviction | None:
-    """Return the first moment, with the rules of all; None if there are none."""
+    """Return the earliest time, with the rules of all evictions; None without evictions."""
     found = list(evictions)
     if not found:
         return None
@@ -80,7 +82,7 @@ def earliest(evictions: Iterable[Eviction]) -> Eviction | None:
 
 
 def _due(taint: ReadOnlyObject, tolerations: Iterable[ReadOnlyObject], operators: TaintRules) -> datetime | None:
-    """Return when a taint evicts; None if it is tolerated for ever. Of several tolerations the shortest counts."""
+    """Return when a taint evicts; None if it is tolerated for ever. The shortest toleration counts."""
     able = (one for one in tolerations if one.get("effect") == NO_EXECUTE)
     matching = [one.source for one in compile_tolerations(able, operators) if one.tolerates(taint)]
     if any("tolerationSeconds" not in one for one in matching):

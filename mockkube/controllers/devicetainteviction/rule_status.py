@@ -1,4 +1,4 @@
-"""What DeviceTaintRules say of themselves: whether they are driving pods out, and how many they did.
+"""Status of DeviceTaintRules: whether pods are pending eviction, and how many were evicted.
 
 upstream 1.36: pkg/controller/devicetainteviction/device_taint_eviction.go, maybeUpdateRuleStatus
 """
@@ -14,20 +14,20 @@ from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, PatchType, key_of
 from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
 
+# The status of a rule is updated at most this often, however many pods are evicted.
 PERIOD_SECONDS: Final = 10.0
-"""How long the status of a rule stays as it is at least."""
 _CONDITION: Final = "EvictionInProgress"
 
 
 class Evictions(Protocol):
-    """What is known of the pods that rules drive out."""
+    """Source of the pods and devices that rules affect."""
 
     def pending_for(self, rule: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
-        """Return the pods that a rule drives out; one without that effect, as if it had it."""
+        """Return the pods that a rule evicts, or would evict if its effect were NoExecute."""
         ...
 
     def devices_under(self, rule: ReadOnlyObject) -> tuple[int, int]:
-        """Return how many published, and how many allocated, devices a rule is about."""
+        """Return the numbers of published and of allocated devices that a rule selects."""
         ...
 
 
@@ -36,7 +36,7 @@ def _counted(count: int, one: str, many: str) -> str:
 
 
 class DeviceRuleStatus(Controller):
-    """Keys are rules. How many pods each has driven out is counted since the start."""
+    """Controller of the status of DeviceTaintRules; keys are rules. Evicted pods are counted since the start."""
 
     name: ClassVar[str] = "device-taint-eviction-controller/rules"
     source: ClassVar[str] = "device-taint-eviction-controller"
@@ -55,24 +55,25 @@ class DeviceRuleStatus(Controller):
             self.keys.add(key_of(rule))
 
     def eviction_goes_on(self, rules: Iterable[str]) -> None:
-        """Look at rules (by uid) again before long: pods are to go because of them."""
+        """Queue rules (by uid) with pending evictions for the next status update."""
         wanted = set(rules)
         for rule in self.rules.list() if wanted else ():
             if rule["metadata"]["uid"] in wanted:
                 self.keys.add_after(key_of(rule), PERIOD_SECONDS)
 
     def evicted(self, rules: Iterable[str]) -> None:
-        """Count a pod that had to go because of rules."""
+        """Count an evicted pod for the rules that caused it."""
         self._done.update(rules)
         self.eviction_goes_on(rules)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Write the condition of a rule, unless it was written just now."""
+        """Update the condition of a rule, unless that was done within the last period."""
         rule = self.rules.get(key)
         if rule is None:
             return DONE
         old = find_condition(rule.get("status", {}).get("conditions") or (), _CONDITION)
         generation = rule["metadata"].get("generation", 0)
+        # A changed spec is reported immediately.
         if old is not None and old.get("observedGeneration", 0) == generation:
             since = (self.clock.now() - parse_time(old["lastTransitionTime"])).total_seconds()
             if since < PERIOD_SECONDS:

@@ -1,1 +1,1 @@
-"""disruption-controller: PodDisruptionBudgets."""
+"""disruption-controller: PodDisruptionBudgets. Read `disruption.py` first."""

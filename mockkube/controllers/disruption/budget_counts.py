@@ -1,4 +1,4 @@
-"""What a disruption budget amounts to: how many pods it covers, how many must be healthy, who is about to go.
+"""Pod counts of a PodDisruptionBudget: expected, healthy and disrupted pods.
 
 upstream 1.36: pkg/controller/disruption/disruption.go
 """
@@ -13,12 +13,12 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.framework.controller_ref_manager import terminating
 from mockkube.controllers.pods.readiness import is_ready
 
+# A pod that was evicted and is not terminating after this long counts as present again.
 DELETION_TIMEOUT: Final = timedelta(minutes=2)
-"""How long a pod that was evicted may stay unmarked before it counts again."""
 
 
 def scaled(value: int | str, total: int, *, up: bool) -> int:
-    """Return an integer as it is, and a percentage of the total, rounded up or down."""
+    """Return an int-or-percent value as a number, percentages rounded up or down."""
     if isinstance(value, int):
         return value
     hundredths = int(value.removesuffix("%")) * total
@@ -27,32 +27,33 @@ def scaled(value: int | str, total: int, *, up: bool) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """How many pods there should be, and how many of them healthy."""
+    """Expected number of pods, and how many of them must be healthy."""
 
     pods: int
     healthy: int
 
 
 def needs_scale(budget: ReadOnlyObject) -> bool:
-    """Whether a budget is about the wanted number of pods, not about those that are there."""
+    """Return whether a budget refers to the replicas of controllers instead of the existing pods."""
     spec = budget["spec"]
     return spec.get("maxUnavailable") is not None or isinstance(spec.get("minAvailable"), str)
 
 
 def expected(budget: ReadOnlyObject, *, present: int, scale: int) -> Expected:
-    """Return what a budget expects of its pods, of which `scale` are wanted by their controllers."""
+    """Return the pods that a budget expects, with `scale` replicas of its pods' controllers."""
     spec = budget["spec"]
     if (missing := spec.get("maxUnavailable")) is not None:
         return Expected(scale, max(scale - scaled(missing, scale, up=True), 0))
     least = spec.get("minAvailable")
     if isinstance(least, str):
         return Expected(scale, scaled(least, scale, up=True))
+    # With an absolute minAvailable the controllers do not matter, so unmanaged pods work too.
     return Expected(0, 0) if least is None else Expected(present, least)
 
 
 @dataclass(frozen=True, slots=True)
 class Disrupted:
-    """Pods that were evicted and are still to be marked: since when, and when that is to be looked at again."""
+    """Pods that were evicted and are not terminating yet."""
 
     since: Object
     overdue: Sequence[ReadOnlyObject]
@@ -60,10 +61,11 @@ class Disrupted:
 
 
 def disrupted(budget: ReadOnlyObject, pods: Sequence[ReadOnlyObject], now: datetime) -> Disrupted:
-    """Return what is left of the evictions a budget has let through."""
+    """Return which evictions of a budget are still open, and which are overdue."""
     known, kept, overdue, recheck = budget.get("status", {}).get("disruptedPods", {}), {}, [], None
     for pod in pods:
         name = pod["metadata"]["name"]
+        # A terminating pod is no longer healthy anyway, so its entry can go.
         if terminating(pod) or name not in known:
             continue
         due = parse_time(known[name]) + DELETION_TIMEOUT
@@ -76,7 +78,7 @@ def disrupted(budget: ReadOnlyObject, pods: Sequence[ReadOnlyObject], now: datet
 
 
 def healthy(pods: Sequence[ReadOnlyObject], going: ReadOnlyObject, now: datetime) -> int:
-    """Return how many pods are ready and stay, as far as anybody knows."""
+    """Return the number of pods that are ready and neither terminating nor evicted."""
     return sum(1 for pod in pods if not terminating(pod) and not _goes(pod, going, now) and is_ready(pod))
 
 
@@ -86,7 +88,7 @@ def _goes(pod: ReadOnlyObject, going: ReadOnlyObject, now: datetime) -> bool:
 
 
 def allowed_condition(status: ReadOnlyObject) -> Object:
-    """Return the condition that says whether a pod may be evicted now, without its time."""
+    """Return condition DisruptionAllowed of a status, without its time."""
     may = status["disruptionsAllowed"] > 0
     return {
         "type": "DisruptionAllowed",

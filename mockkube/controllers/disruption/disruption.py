@@ -1,6 +1,6 @@
-"""disruption-controller: counts for each PodDisruptionBudget how many pods may be evicted.
+"""disruption-controller: computes how many pods each PodDisruptionBudget allows to be evicted.
 
-A second queue takes back the announcement on pods that were to be disrupted and were not.
+A second queue resets condition DisruptionTarget of pods that were not deleted after all.
 upstream 1.36: pkg/controller/disruption/disruption.go
 """
 
@@ -32,10 +32,10 @@ from mockkube.controllers.framework.selector_text import selector_text
 from mockkube.controllers.garbagecollector.served_kinds import DEFINITION
 from mockkube.controllers.pods.status_writer import DISRUPTION_TARGET, FINISHED, PodStatusWriter
 
+# A pod with condition DisruptionTarget that is not deleted within this time is no longer about to be disrupted.
 STALE: Final = timedelta(minutes=2)
-"""After this long without a deletion a pod is not about to be disrupted any more."""
+# Shortest delay before a budget is checked again.
 _RECHECK_SECONDS: Final = 0.005
-"""How soon a budget is looked at again at the earliest."""
 _BUDGET: Final = "PodDisruptionBudget"
 _SCALED: Final = ("ReplicationController", "ReplicaSet", "Deployment", "StatefulSet")
 _UNMANAGED: Final = (
@@ -46,7 +46,7 @@ _UNMANAGED: Final = (
 
 
 class Disruption(Controller):
-    """Keys are budgets."""
+    """Controller of PodDisruptionBudgets; keys are budgets."""
 
     name: ClassVar[str] = "disruption-controller"
     source: ClassVar[str] = "controllermanager"
@@ -68,15 +68,19 @@ class Disruption(Controller):
             message = f'{text}  Chose "{name}" arbitrarily.'
             self.events.record(pod, "Warning", "MultiplePodDisruptionBudgets", message)
         if found:
+            # As upstream, only one of several matching budgets is synced for the pod; evictions of such pods are
+            # refused anyway.
             self.keys.add(key_of(found[0]))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Count anew; what cannot be counted allows no disruption."""
+        """Compute the counts of a budget; on an error allow no disruption."""
         budget = self.budgets.get(key)
         if budget is None:
             return DONE
         try:
             return await self._count(budget)
+        # The status changed since: the eviction API writes disruptedPods too, so it must not be overwritten by the
+        # fail-safe.
         except Conflict:
             raise
         except ApiError as error:
@@ -92,7 +96,8 @@ class Disruption(Controller):
         now = self.clock.now()
         going = disrupted(budget, pods, now)
         for pod in going.overdue:
-            namespace = budget["metadata"]["namespace"]  # twice: the name of the budget is not told
+            # As upstream, the namespace appears twice in this message, and the name not at all.
+            namespace = budget["metadata"]["namespace"]
             message = f"Pod was expected by PDB {namespace}/{namespace} to be deleted but it wasn't"
             self.events.record(pod, "Warning", "NotDeleted", message)
         await self._write(budget, wanted, healthy(pods, going.since, now), going)
@@ -129,6 +134,7 @@ class Disruption(Controller):
             "currentHealthy": current,
             "desiredHealthy": wanted.healthy,
             "expectedPods": wanted.pods,
+            # Without expected pods nothing is known about the workload, so upstream allows no disruption.
             "disruptionsAllowed": max(spare, 0) if wanted.pods > 0 else 0,
             "observedGeneration": budget["metadata"].get("generation", 0),
         }
@@ -163,17 +169,21 @@ def _covers(budget: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
 
 
 def _unchanged(old: ReadOnlyObject, new: ReadOnlyObject, allowed: ReadOnlyObject) -> bool:
+    # Timestamps are not compared: writing them alone would loop.
     counts = ("currentHealthy", "desiredHealthy", "expectedPods", "disruptionsAllowed", "observedGeneration")
     if any(old.get(name, 0) != new[name] for name in counts):
         return False
     if old.get("disruptedPods", {}) != new.get("disruptedPods", {}):
         return False
-    said = find_condition(old.get("conditions", ()), "DisruptionAllowed")
-    return said is not None and (said["status"], said["reason"]) == (allowed["status"], allowed["reason"])
+    known = find_condition(old.get("conditions", ()), "DisruptionAllowed")
+    return known is not None and (known["status"], known["reason"]) == (
+        allowed["status"],
+        allowed["reason"],
+    )
 
 
 class StaleDisruptions(Controller):
-    """Keys are pods: one that was to be disrupted two minutes ago and was not is told so."""
+    """Controller of stale condition DisruptionTarget; keys are pods."""
 
     name: ClassVar[str] = "disruption-controller/stale-pods"
     source: ClassVar[str] = "controllermanager"
@@ -190,15 +200,16 @@ class StaleDisruptions(Controller):
 
     def _seconds_left(self, pod: ReadOnlyObject) -> float | None:
         status = pod.get("status", {})
-        said = find_condition(status.get("conditions", ()), DISRUPTION_TARGET)
-        if said is None or said["status"] != "True" or said.get("reason") == "TerminationByKubelet":
+        condition = find_condition(status.get("conditions", ()), DISRUPTION_TARGET)
+        # A kubelet that terminates a pod sets the condition too, and always finishes.
+        if condition is None or condition["status"] != "True" or condition.get("reason") == "TerminationByKubelet":
             return None
-        if terminating(pod) or status.get("phase") in FINISHED or not said.get("lastTransitionTime"):
+        if terminating(pod) or status.get("phase") in FINISHED or not condition.get("lastTransitionTime"):
             return None
-        return max((parse_time(said["lastTransitionTime"]) + STALE - self.clock.now()).total_seconds(), 0.0)
+        return max((parse_time(condition["lastTransitionTime"]) + STALE - self.clock.now()).total_seconds(), 0.0)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Take the condition back if it is time."""
+        """Set condition DisruptionTarget to False if it is stale."""
         pod = self.pods.get(key)
         left = None if pod is None else self._seconds_left(pod)
         if pod is None or left is None:
@@ -211,6 +222,6 @@ class StaleDisruptions(Controller):
 
 
 def build(setting: Setting) -> Iterable[Controller]:
-    """Return the two queues."""
+    """Return the queue of budgets and the queue of stale conditions."""
     yield Disruption(setting)
     yield StaleDisruptions(setting)

@@ -1,4 +1,4 @@
-"""How many pods the controllers of some pods want, whatever kind of controller they are.
+"""Scales of the controllers of pods: how many replicas each wants, for any kind of controller.
 
 upstream 1.36: pkg/controller/disruption/disruption.go, finders
 """
@@ -16,30 +16,30 @@ from mockkube.controllers.garbagecollector.served_kinds import BUILT_IN, custom_
 
 
 class NoScale(ApiError):
-    """Nobody can say how many pods a controller wants."""
+    """The scale of a pod's controller cannot be determined."""
 
 
 @dataclass(slots=True)
 class Scales:
-    """The wanted numbers by the uid of who wants them, and pods that nobody controls."""
+    """Wanted replicas by uid of the controller, and names of pods without one."""
 
     by_uid: dict[str, int] = field(default_factory=dict)
     unmanaged: list[str] = field(default_factory=list)
 
     def total(self) -> int:
-        """Return how many pods are wanted altogether."""
+        """Return the sum of the wanted replicas."""
         return sum(self.by_uid.values())
 
 
 class PodScales:
-    """Finds the scales of controllers: from caches where there are some, from the server otherwise."""
+    """Finds scales of controllers, in informers for built-in kinds and on the server for others."""
 
     def __init__(self, client: Client, caches: dict[str, ListWatch], definitions: ListWatch) -> None:
-        """`caches` are those of ReplicationController, ReplicaSet, Deployment and StatefulSet, by kind."""
+        """`caches` are the informers of ReplicationController, ReplicaSet, Deployment and StatefulSet by kind."""
         self._client, self._caches, self._definitions = client, caches, definitions
 
     async def of(self, pods: Iterable[ReadOnlyObject]) -> Scales:
-        """Return the scales of the controllers of these pods; NoScale when one cannot be found."""
+        """Return the scales of the controllers of these pods; NoScale if one cannot be found."""
         scales = Scales()
         for pod in pods:
             reference = controller_of(pod)
@@ -60,6 +60,7 @@ class PodScales:
 
     def _cached(self, reference: ReadOnlyObject, namespace: str) -> ReadOnlyObject | None:
         owner = self._named(reference, namespace)
+        # During a rollout a Deployment has several sets; only its own replicas say how many pods are wanted.
         if owner is not None and reference["kind"] == "ReplicaSet":
             above = controller_of(owner)
             if above is not None and above["kind"] == "Deployment":

@@ -1,4 +1,4 @@
-"""endpointslice-controller: the EndpointSlices of services that select pods.
+"""endpointslice-controller: maintains the EndpointSlices of services with a selector.
 
 upstream 1.36: pkg/controller/endpointslice/endpointslice_controller.go, staging/src/k8s.io/endpointslice
 """
@@ -41,25 +41,26 @@ SLICE: Final = "EndpointSlice"
 SIZE_MAX: Final = 100
 _RESERVED: Final = (SERVICE_NAME, MANAGED_BY, HEADLESS)
 _ZONE: Final = "topology.kubernetes.io/zone"
+# Delay before a service is synced after somebody else changed one of its slices, as upstream: changes are batched.
+# Delay before a service is synced after another client changed one of its slices, as upstream: changes are batched.
 _CHANGE_SECONDS: Final = 1.0
-"""How long after somebody else changed a slice its service is looked at."""
 _BACKOFF_SECONDS: Final = (1.0, 1000.0)
 
 
 def slice_limits(controller: Controller) -> RateLimiter:
-    """Return how long services wait whose slices could not be written."""
+    """Return the rate limiter for services whose slices could not be written."""
     return Longest(ItemExponentialFailure(*_BACKOFF_SECONDS), TokenBucket(controller.clock))
 
 
 def service_of(endpoint_slice: ReadOnlyObject) -> Key | None:
-    """Return the service a slice belongs to."""
+    """Return the key of the service a slice belongs to."""
     metadata = endpoint_slice["metadata"]
     name = metadata.get("labels", {}).get(SERVICE_NAME)
     return Key(metadata["namespace"], name) if name else None
 
 
 class EndpointSlices(Controller):
-    """Keys are services."""
+    """Controller of EndpointSlices; keys are services."""
 
     name: ClassVar[str] = "endpointslice-controller"
     source: ClassVar[str] = "endpoint-slice-controller"
@@ -77,7 +78,7 @@ class EndpointSlices(Controller):
         self._times = TriggerTimes()
 
     def limits(self) -> RateLimiter:
-        """Return upstream's, slower than most."""
+        """Return the rate limiter for failed services, slower than the default as upstream."""
         return slice_limits(self)
 
     def _pod_changed(self, change: Change) -> None:
@@ -85,17 +86,20 @@ class EndpointSlices(Controller):
             self.keys.add(key)
 
     def _slice_changed(self, change: Change) -> None:
-        """Look at the service again when somebody else has changed a slice: what was written here is known."""
+        """Queue the service of a slice that another client changed."""
+        # Own writes are in the write-through cache already.
         if change.type is not EventType.DELETED and self._slices.is_own(change.object):
             return
+        # A slice that lost its label belonged to a service before.
         for one in (change.object, change.old):
             if one is not None and _managed(one) and (service := service_of(one)) is not None:
                 self.keys.add_after(service, _CHANGE_SECONDS)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Bring the slices of a service up to date."""
+        """Update the slices of a service."""
         service = self.services.get(key)
         if service is None:
+            # The slices of a deleted service are left to the garbage collector.
             self._times.forget(key)
             return DONE
         if not leads_to_pods(service):
@@ -124,8 +128,9 @@ class EndpointSlices(Controller):
             plan = self._plan(service, pods, own, family, errors)
             hint(plan, plan.unchanged(own), distribution_of(service, self.setting.capabilities))
             await self._carry_out(service, plan, changed_at)
-        strangers = [one for one in slices if one["addressType"] not in families]
-        await self._carry_out(service, Plan(delete=strangers), changed_at)
+        # Slices of an address type that the service no longer has.
+        obsolete = [one for one in slices if one["addressType"] not in families]
+        await self._carry_out(service, Plan(delete=obsolete), changed_at)
         if errors:
             raise ApiError(aggregate(errors))
 
@@ -146,6 +151,7 @@ class EndpointSlices(Controller):
         for key, endpoints in wanted.items():
             plan.add(spread(_group(service, there.pop(key, []), ports[key], family), endpoints))
         plan.delete += [one for left in there.values() for one in left]
+        # Clients should be able to tell a service without endpoints from one that was not processed yet.
         if len(plan.delete) == len(slices) and not plan.create:
             _keep_one(plan, service, family)
         return plan
@@ -153,7 +159,7 @@ class EndpointSlices(Controller):
     def _wanted(
         self, service: ReadOnlyObject, pods: Sequence[ReadOnlyObject], family: str, errors: list[str]
     ) -> tuple[dict[PortsKey, list[Object]], dict[PortsKey, list[ReadOnlyObject]]]:
-        """Return the endpoints there should be, and the ports, by sets of ports."""
+        """Return the desired endpoints and the ports, by set of ports."""
         wanted: dict[PortsKey, list[Object]] = {}
         ports: dict[PortsKey, list[ReadOnlyObject]] = {}
         for pod in pods:
@@ -165,6 +171,8 @@ class EndpointSlices(Controller):
             wanted.setdefault(key, [])
             node = self.nodes.get(Key("", pod["spec"].get("nodeName", "")))
             if node is None and not service["spec"].get("publishNotReadyAddresses"):
+                # The node may not be in the informer yet. The other endpoints are written, and the key is retried for
+                # this one.
                 errors.append(_nodeless(service, pod))
                 continue
             endpoint = _endpoint(service, pod, node, family)
@@ -173,6 +181,7 @@ class EndpointSlices(Controller):
         return wanted, ports
 
     async def _carry_out(self, service: ReadOnlyObject, plan: Plan, changed_at: str) -> None:
+        # An update in place of a deletion and a creation saves a write and lets watchers see one change.
         plan.recycle(lambda old: _owned(old, service))
         for made in [] if terminating(service) else plan.create:
             try:
@@ -186,6 +195,7 @@ class EndpointSlices(Controller):
         for changed in plan.update:
             self._slices.wrote(await self.client.update(SLICE, stamped(changed, changed_at)))
         for old in plan.delete:
+            # Somebody else deleted it, which is what was wanted.
             with suppress(NotFound):
                 await self.client.delete(SLICE, key_of(old))
             self._slices.deleted(old)
@@ -196,7 +206,7 @@ def _managed(endpoint_slice: ReadOnlyObject) -> bool:
 
 
 def stamped(endpoint_slice: Object, changed_at: str) -> Object:
-    """Return a slice that says since when what it shows is so."""
+    """Return a slice with the annotation of the time that triggered its change."""
     metadata = endpoint_slice["metadata"]
     others = {name: value for name, value in metadata.get("annotations", {}).items() if name != ANNOTATION}
     annotations = {**others, **({ANNOTATION: changed_at} if changed_at else {})}
@@ -215,6 +225,7 @@ def _families(service: ReadOnlyObject) -> list[str]:
     spec = service["spec"]
     if families := spec.get("ipFamilies"):
         return list(families)
+    # Services of old versions have no ipFamilies; a headless one has no address to derive them from.
     if is_headless(service):
         return ["IPv4", "IPv6"]
     return ["IPv6" if ":" in spec["clusterIP"] else "IPv4"]
@@ -255,7 +266,7 @@ def _group(
 
 
 def _keep_one(plan: Plan, service: ReadOnlyObject, family: str) -> None:
-    """Leave a slice without endpoints where there would be none at all."""
+    """Keep or create one slice without endpoints as a placeholder."""
     if len(plan.delete) == 1:
         (old,) = plan.delete
         empty = not old.get("endpoints") and not old.get("ports")
@@ -282,11 +293,12 @@ def _nodeless(service: ReadOnlyObject, pod: ReadOnlyObject) -> str:
 
 
 def _endpoint(service: ReadOnlyObject, pod: ReadOnlyObject, node: ReadOnlyObject | None, family: str) -> Object:
-    serving, going, version = is_ready(pod), terminating(pod), 6 if family == "IPv6" else 4
-    ready = bool(service["spec"].get("publishNotReadyAddresses")) or (serving and not going)
+    serving, is_terminating, version = is_ready(pod), terminating(pod), 6 if family == "IPv6" else 4
+    # A terminating pod is never ready, even while it still serves; publishNotReadyAddresses overrides both.
+    ready = bool(service["spec"].get("publishNotReadyAddresses")) or (serving and not is_terminating)
     endpoint: Object = {
         "addresses": [str(one) for one in addresses(pod) if one.version == version],
-        "conditions": {"ready": ready, "serving": serving, "terminating": going},
+        "conditions": {"ready": ready, "serving": serving, "terminating": is_terminating},
         "targetRef": reference_to_pod(pod),
     }
     if pod["spec"].get("nodeName"):

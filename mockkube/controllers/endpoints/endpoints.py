@@ -1,4 +1,4 @@
-"""endpoints-controller: the Endpoints of services that select pods.
+"""endpoints-controller: maintains the Endpoints of services with a selector.
 
 upstream 1.36: pkg/controller/endpoint/endpoints_controller.go
 """
@@ -37,7 +37,7 @@ _NAME: Final = "endpoint-controller"
 
 
 class EndpointsController(Controller):
-    """Keys are services."""
+    """Controller of Endpoints; keys are services, which have the same name."""
 
     name: ClassVar[str] = "endpoints-controller"
     source: ClassVar[str] = _NAME
@@ -57,14 +57,15 @@ class EndpointsController(Controller):
             self.keys.add(key)
 
     def _endpoints_changed(self, change: Change) -> None:
-        led = "control-plane.alpha.kubernetes.io/leader" in change.object["metadata"].get("annotations", {})
+        # Endpoints with this annotation were locks of old leader elections and belong to no service.
+        is_leader_lock = "control-plane.alpha.kubernetes.io/leader" in change.object["metadata"].get("annotations", {})
         gone = change.type is EventType.DELETED
         leftover = change.type is EventType.ADDED and self.services.get(key_of(change.object)) is None
-        if gone or (leftover and not led):
+        if gone or (leftover and not is_leader_lock):
             self.keys.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Write the endpoints of a service as its pods are; without the service they go."""
+        """Update the endpoints of a service; delete them if the service is gone."""
         service = self.services.get(key)
         if service is None:
             self._times.forget(key)
@@ -82,22 +83,24 @@ class EndpointsController(Controller):
         changed_at = self._times.next(service, pods)
         subsets = repacked(subset for pod in pods for subset in _subsets(service, pod))
         old = self._endpoints.get(key_of(service))
+        # Without this check every event of a pod would cause a write.
         if old is not None and _is_right(old, service, subsets):
             return
         metadata = _metadata(service, old, changed_at)
         if _size(subsets) > CAPACITY:
             subsets = truncated(subsets)
             metadata["annotations"] = {**metadata.get("annotations", {}), _OVER_CAPACITY: "truncated"}
-        made: Object = {"metadata": metadata, "subsets": subsets}
+        endpoints: Object = {"metadata": metadata, "subsets": subsets}
         try:
             if old is None:
-                self._endpoints.wrote(await self.client.create("Endpoints", made))
+                self._endpoints.wrote(await self.client.create("Endpoints", endpoints))
             else:
-                self._endpoints.wrote(await self.client.update("Endpoints", made))
+                self._endpoints.wrote(await self.client.update("Endpoints", endpoints))
         except ApiError as error:
             self._complain(service, old, error)
 
     def _complain(self, service: ReadOnlyObject, old: ReadOnlyObject | None, error: ApiError) -> None:
+        """Record an event about a failed write and raise, except for a terminating namespace."""
         if old is None and is_namespace_terminating(error):
             return
         name, about = key_of(service), {"apiVersion": "v1", "kind": "Endpoints", **_named(service)}
@@ -116,7 +119,7 @@ def _named(service: ReadOnlyObject) -> Object:
 
 
 def _subsets(service: ReadOnlyObject, pod: ReadOnlyObject) -> Iterator[Object]:
-    """Return a subset for each port through which the service leads to the pod."""
+    """Yield a subset for each service port that the pod serves."""
     spec = service["spec"]
     if not has_endpoint(pod, also_terminating=bool(spec.get("publishNotReadyAddresses"))):
         return
@@ -125,6 +128,7 @@ def _subsets(service: ReadOnlyObject, pod: ReadOnlyObject) -> Iterator[Object]:
         return
     ready = spec.get("publishNotReadyAddresses") or is_ready(pod)
     state = "addresses" if ready else "notReadyAddresses"
+    # A headless service may have no ports: DNS needs only the addresses.
     if not spec.get("ports") and is_headless(service):
         yield {state: [address]}
     for port in spec.get("ports", ()):
@@ -172,6 +176,7 @@ def _metadata(service: ReadOnlyObject, old: ReadOnlyObject | None, changed_at: s
 
 def _is_right(old: ReadOnlyObject, service: ReadOnlyObject, subsets: Sequence[ReadOnlyObject]) -> bool:
     metadata, present = old["metadata"], old.get("subsets", [])
+    # Endpoints at the limit are always written again: what was cut off is not known here.
     if _size(present) > CAPACITY or _OVER_CAPACITY in metadata.get("annotations", {}):
         return False
     return _labels_are_right(metadata.get("labels", {}), service) and (
@@ -180,7 +185,7 @@ def _is_right(old: ReadOnlyObject, service: ReadOnlyObject, subsets: Sequence[Re
 
 
 def _labels_are_right(labels: Mapping[str, str], service: ReadOnlyObject) -> bool:
-    """Say whether nothing needs to be written; a service that bears a label of ours itself never has the right ones."""
+    """Return whether the labels are current; never if the service itself has a reserved label, as upstream."""
     others = {name: value for name, value in labels.items() if name not in (HEADLESS, MANAGED_BY)}
     return labels.get(MANAGED_BY) == _NAME and others == service["metadata"].get("labels", {})
 
@@ -190,7 +195,7 @@ def _size(subsets: Sequence[ReadOnlyObject]) -> int:
 
 
 def truncated(subsets: Sequence[Object]) -> list[Object]:
-    """Return as many addresses as fit, those that are ready first, each subset with its share."""
+    """Return at most 1000 addresses, ready ones first, each subset with its share."""
     ready = sum(len(one.get("addresses", ())) for one in subsets)
     cut, other = ("addresses", "notReadyAddresses") if ready > CAPACITY else ("notReadyAddresses", "addresses")
     room = CAPACITY if ready > CAPACITY else CAPACITY - ready

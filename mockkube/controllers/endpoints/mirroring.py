@@ -1,4 +1,4 @@
-"""endpointslice-mirroring-controller: slices of Endpoints that somebody keeps by hand for a service without a selector.
+"""endpointslice-mirroring-controller: mirrors Endpoints of services without a selector to EndpointSlices.
 
 upstream 1.36: pkg/controller/endpointslicemirroring
 """
@@ -31,7 +31,7 @@ _CHANGE_SECONDS: Final = 1.0
 
 
 class EndpointSliceMirroring(Controller):
-    """Keys are Endpoints, which are called like their service."""
+    """Controller that mirrors Endpoints; keys are Endpoints, which have the name of their service."""
 
     name: ClassVar[str] = "endpointslice-mirroring-controller"
     queue: ClassVar[str] = "endpoint_slice_mirroring"
@@ -46,11 +46,12 @@ class EndpointSliceMirroring(Controller):
         slices.subscribe(self._slice_changed)
 
     def limits(self) -> RateLimiter:
-        """Return upstream's, slower than most."""
+        """Return the rate limiter for failed Endpoints, slower than the default as upstream."""
         return slice_limits(self)
 
     def _service_changed(self, change: Change) -> None:
         selects, old = bool(change.object["spec"].get("selector")), change.old
+        # Only a selector that appears or goes decides whether Endpoints are mirrored.
         before = None if old is None or change.type is EventType.DELETED else bool(old["spec"].get("selector"))
         if (before is None and not selects) or (before is not None and before != selects):
             self.keys.add(key_of(change.object))
@@ -62,7 +63,7 @@ class EndpointSliceMirroring(Controller):
             self.keys.add_after(key, _CHANGE_SECONDS)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Bring the mirrored slices up to date, or take them away."""
+        """Update the mirrored slices, or delete them."""
         endpoints, service = self.endpoints.get(key), self.services.get(key)
         slices = [one for one in self._slices.all(key.namespace) if _managed(one) and service_of(one) == key]
         if endpoints is None or service is None or service["spec"].get("selector") or not _wanted(endpoints):
@@ -73,19 +74,21 @@ class EndpointSliceMirroring(Controller):
         return DONE
 
     def _plan(self, endpoints: ReadOnlyObject, slices: Sequence[ReadOnlyObject]) -> Plan:
-        there: dict[object, list[ReadOnlyObject]] = {}
+        existing: dict[object, list[ReadOnlyObject]] = {}
         for one in slices:
-            there.setdefault((one["addressType"], ports_key(one.get("ports") or ())), []).append(one)
+            existing.setdefault((one["addressType"], ports_key(one.get("ports") or ())), []).append(one)
         plan, desired = Plan(), _Desired(endpoints)
         for key, made in desired.slices.items():
-            present = there.pop(key, [])
+            present = existing.pop(key, [])
+            # for 1000 addresses.
+            # One slice holds all addresses of a set of ports, so further ones are duplicates.
             plan.delete += present[1:]
             if not present:
                 plan.create.append(made)
             elif not _same(present[0], made):
                 named = {name: value for name, value in made["metadata"].items() if name != "generateName"}
                 plan.update.append({**made, "metadata": {**named, "name": present[0]["metadata"]["name"]}})
-        plan.delete += [one for left in there.values() for one in left]
+        plan.delete += [one for left in existing.values() for one in left]
         self._tell(endpoints, desired)
         return plan
 
@@ -118,11 +121,12 @@ class EndpointSliceMirroring(Controller):
 
 
 class _Desired:
-    """The slices that mirror Endpoints, by address type and ports, and how many addresses are not in them."""
+    """Slices that mirror Endpoints, by address type and ports, and the number of addresses left out."""
 
     def __init__(self, endpoints: ReadOnlyObject) -> None:
         self.slices: dict[object, Object] = {}
         self.invalid = self.skipped = 0
+        # Users may write the same ports in several subsets; the bound counts per repacked subset.
         for subset in repacked(endpoints.get("subsets", ())):
             ports = ordered_ports([{"name": "", **port} for port in subset.get("ports", ())])
             ready = [(one, True) for one in subset.get("addresses", ())]

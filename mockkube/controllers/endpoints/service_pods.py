@@ -1,4 +1,4 @@
-"""Which pods a service leads to, at which addresses and ports, and which services a change of a pod concerns.
+"""Pods of a service, with their addresses and ports, and the services that a changed pod affects.
 
 upstream 1.36: staging/src/k8s.io/endpointslice/util/controller_utils.go, endpointslice/utils.go
 """
@@ -17,29 +17,29 @@ Address = IPv4Address | IPv6Address
 
 
 def selects(selector: Mapping[str, str] | None, labels: Mapping[str, str]) -> bool:
-    """Whether a service's selector matches; a missing or empty one matches nothing."""
+    """Return whether a service's selector matches labels; an empty one matches nothing."""
     return bool(selector) and all(labels.get(name) == value for name, value in (selector or {}).items())
 
 
 def pods_of(service: ReadOnlyObject, pods: ListWatch) -> list[ReadOnlyObject]:
-    """Return the pods a service selects."""
+    """Return the pods that a service selects."""
     selector = service["spec"].get("selector")
     namespace = service["metadata"]["namespace"]
     return [pod for pod in pods.list(namespace) if selects(selector, pod["metadata"].get("labels", {}))]
 
 
 def leads_to_pods(service: ReadOnlyObject) -> bool:
-    """Whether the endpoints of a service are found by its selector."""
+    """Return whether the endpoints of a service are derived from its selector."""
     return service["spec"].get("type") != "ExternalName" and bool(service["spec"].get("selector"))
 
 
 def is_headless(service: ReadOnlyObject) -> bool:
-    """Whether a service has no address of its own."""
+    """Return whether a service has no cluster IP."""
     return service["spec"].get("clusterIP", "") in ("", "None")
 
 
 def concerned(change: Change, services: ListWatch) -> list[Key]:
-    """Return the services whose endpoints a change of a pod may change."""
+    """Return the services to update after a change of a pod."""
     pod, old = change.object, change.old
     if change.type is not EventType.MODIFIED or old is None:
         return _selecting(services, pod)
@@ -49,6 +49,7 @@ def concerned(change: Change, services: ListWatch) -> list[Key]:
     now, before = _selecting(services, pod), _selecting(services, old)
     if changed:
         return list(dict.fromkeys((*now, *before)))
+    # With only labels changed, services that select both states have nothing to update.
     return [key for key in now if key not in before] + [key for key in before if key not in now]
 
 
@@ -69,7 +70,7 @@ def _state(pod: ReadOnlyObject) -> object:
 
 
 def has_endpoint(pod: ReadOnlyObject, *, also_terminating: bool) -> bool:
-    """Whether a pod is among the endpoints of the services that select it."""
+    """Return whether a pod belongs to the endpoints of services that select it."""
     status = pod.get("status", {})
     if status.get("phase") in FINISHED or not (status.get("podIP") or status.get("podIPs")):
         return False
@@ -77,16 +78,17 @@ def has_endpoint(pod: ReadOnlyObject, *, also_terminating: bool) -> bool:
 
 
 def addresses(pod: ReadOnlyObject) -> Iterable[Address]:
-    """Return the addresses of a pod."""
+    """Return the IP addresses of a pod."""
     return [ip_address(one["ip"]) for one in pod.get("status", {}).get("podIPs", ()) if one.get("ip")]
 
 
 def find_port(pod: ReadOnlyObject, port: ReadOnlyObject) -> int | None:
-    """Return which port of a pod a service's port leads to; None if the pod has no port of that name."""
+    """Return the pod's port for a service port; None if no container has a port of that name."""
     target = port.get("targetPort", 0)
     if isinstance(target, int):
         return target
     spec = pod["spec"]
+    # Ports of sidecars can be named as targets too, since they run as long as the pod.
     sidecars = (one for one in spec.get("initContainers", ()) if one.get("restartPolicy") == "Always")
     for container in (*spec.get("containers", ()), *sidecars):
         for own in container.get("ports", ()):
@@ -97,13 +99,13 @@ def find_port(pod: ReadOnlyObject, port: ReadOnlyObject) -> int | None:
 
 
 def hostname_for(pod: ReadOnlyObject, service: ReadOnlyObject) -> str:
-    """Return the name under which a headless service makes the pod known; empty if it does not."""
+    """Return the hostname that a headless service publishes for a pod; empty if none."""
     spec = pod["spec"]
     hostname: str = spec.get("hostname", "")
     return hostname if spec.get("subdomain") == service["metadata"]["name"] else ""
 
 
 def reference_to_pod(pod: ReadOnlyObject) -> dict[str, str]:
-    """Return how endpoints refer to a pod."""
+    """Return the object reference to a pod, as endpoints contain it."""
     metadata = pod["metadata"]
     return {"kind": "Pod", "namespace": metadata["namespace"], "name": metadata["name"], "uid": metadata["uid"]}

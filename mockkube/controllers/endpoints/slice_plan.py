@@ -1,4 +1,4 @@
-"""How wanted endpoints are spread over EndpointSlices, changing as few slices as possible.
+"""Plan of EndpointSlices: distributes desired endpoints over slices, changing as few as possible.
 
 upstream 1.36: staging/src/k8s.io/endpointslice/reconciler.go
 """
@@ -25,17 +25,18 @@ Identity = tuple[tuple[str, ...], str, str, str]
 
 
 def ordered_ports(ports: Sequence[ReadOnlyObject]) -> list[ReadOnlyObject]:
-    """Return ports in the order in which slices have them."""
+    """Return ports in the order that slices use."""
     return by_hash(ports, _PORT)
 
 
 def ports_key(ports: Iterable[ReadOnlyObject]) -> PortsKey:
-    """Return what tells one set of ports from another."""
+    """Return a hashable key of a set of ports, independent of their order."""
+    # Sorted by `repr`, since values of different types (number, text, None) cannot be compared.
     return tuple(sorted((tuple(sorted(port.items())) for port in ports), key=repr))
 
 
 def identity_of(endpoint: ReadOnlyObject) -> Identity:
-    """Return what makes an endpoint the same one, whatever its state."""
+    """Return the fields that identify an endpoint, independent of its state."""
     target = endpoint.get("targetRef", {})
     return (
         tuple(sorted(endpoint.get("addresses", ()))),
@@ -49,7 +50,7 @@ _STATE: Final = ("nodeName", "zone", "conditions")
 
 
 def same_state(one: ReadOnlyObject, other: ReadOnlyObject) -> bool:
-    """Whether an endpoint is as it was."""
+    """Return whether node, zone, conditions and target of an endpoint are unchanged."""
     if any(one.get(name) != other.get(name) for name in _STATE):
         return False
     return _target(one) == _target(other)
@@ -61,25 +62,25 @@ def _target(endpoint: ReadOnlyObject) -> Object:
 
 @dataclass(slots=True)
 class Plan:
-    """What is to be done with slices; those to be created have no name yet."""
+    """Slices to create, update and delete; those to create have no name yet."""
 
     create: list[Object] = field(default_factory=list)
     update: list[Object] = field(default_factory=list)
     delete: list[ReadOnlyObject] = field(default_factory=list)
 
     def add(self, other: "Plan") -> None:
-        """Do that as well."""
+        """Add the changes of another plan."""
         self.create += other.create
         self.update += other.update
         self.delete += other.delete
 
     def unchanged(self, slices: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
-        """Return the slices that stay as they are."""
+        """Return the slices that the plan does not change."""
         changed = {one["metadata"]["name"] for one in (*self.update, *self.delete)}
         return [one for one in slices if one["metadata"]["name"] not in changed]
 
     def recycle(self, owned: Callable[[ReadOnlyObject], bool]) -> None:
-        """Let slices that would be deleted take in what would be created."""
+        """Reuse owned slices that would be deleted for those that would be created."""
         kept = []
         for old in self.delete:
             new = self.create[-1] if self.create else None
@@ -93,7 +94,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The slices of one set of ports: those there are, the labels they should have, how to make another."""
+    """Slices with one set of ports: existing ones, desired labels, factory for more."""
 
     slices: Sequence[ReadOnlyObject]
     labels: ReadOnlyObject
@@ -103,7 +104,7 @@ class Group:
 
 
 def spread(group: Group, wanted: Iterable[ReadOnlyObject]) -> Plan:
-    """Return the plan by which the group comes to hold the wanted endpoints."""
+    """Return the plan that makes a group hold the desired endpoints."""
     missing = {identity_of(endpoint): endpoint for endpoint in wanted}
     plan, unchanged, updated = Plan(), [], []
     for old in group.slices:
@@ -115,32 +116,35 @@ def spread(group: Group, wanted: Iterable[ReadOnlyObject]) -> Plan:
         else:
             unchanged.append(old)
     left = list(missing.values())
+    # The fullest slices that must be written anyway are filled first.
     for one in sorted(updated, key=lambda one: -len(one["endpoints"])):
         left = _fill(one, left, group.size_max)
     while left:
+        # As upstream, one unchanged slice is updated only if it can take all that is left; otherwise a new one is
+        # created.
         target = _roomy(unchanged, len(left), group.size_max) if len(left) < group.size_max else None
         if target is None:
-            made = group.empty()
-            plan.create.append(made)
+            target_slice = group.empty()
+            plan.create.append(target_slice)
         else:
             unchanged.remove(target)
-            made = {**target, "endpoints": list(target.get("endpoints") or ())}
-            updated.append(made)
-        left = _fill(made, left, group.size_max)
+            target_slice = {**target, "endpoints": list(target.get("endpoints") or ())}
+            updated.append(target_slice)
+        left = _fill(target_slice, left, group.size_max)
     plan.update += updated
     return plan
 
 
 def _kept(old: ReadOnlyObject, missing: dict[Identity, ReadOnlyObject]) -> tuple[list[ReadOnlyObject], bool]:
-    """Return what stays of a slice, in its new state, and whether anything is different; what stays is not missing."""
+    """Return the endpoints that stay in a slice, and whether any changed; these leave `missing`."""
     kept, changed = [], False
-    there = old.get("endpoints") or ()
-    for endpoint in there:
+    endpoints = old.get("endpoints") or ()
+    for endpoint in endpoints:
         new = missing.pop(identity_of(endpoint), None)
         if new is not None:
             kept.append(new)
             changed = changed or not same_state(new, endpoint)
-    return kept, changed or len(kept) != len(there)
+    return kept, changed or len(kept) != len(endpoints)
 
 
 def _relabelled(old: ReadOnlyObject, endpoints: list[ReadOnlyObject], labels: ReadOnlyObject) -> Object:
@@ -154,7 +158,7 @@ def _fill(one: Object, left: list[ReadOnlyObject], size_max: int) -> list[ReadOn
 
 
 def _roomy(slices: Iterable[ReadOnlyObject], count: int, size_max: int) -> ReadOnlyObject | None:
-    """Return the slice that would be fullest with so many more; None if none has room, or all would be empty."""
+    """Return the slice that would be fullest with `count` more; None if none has room."""
     best, closest = None, size_max
     for one in slices:
         room = size_max - count - len(one.get("endpoints") or ())

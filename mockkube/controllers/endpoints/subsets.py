@@ -1,4 +1,4 @@
-"""Subsets of Endpoints in their one canonical form: addresses with the same ports together, all sorted.
+"""Canonical form of Endpoints subsets: addresses with the same ports together, all sorted.
 
 upstream 1.36: pkg/api/v1/endpoints/util.go
 """
@@ -57,10 +57,11 @@ def _key(address: ReadOnlyObject) -> tuple[str, str]:
 
 
 def repacked(subsets: Iterable[ReadOnlyObject]) -> list[Object]:
-    """Return the canonical form. An address that is ready and not ready for the same port is not ready."""
+    """Return the canonical form; an address both ready and not ready for a port is not ready."""
     known: dict[tuple[str, str], ReadOnlyObject] = {}
     by_port: dict[_Port, _Ready] = {}
     for subset in subsets:
+        # A subset without ports must survive: headless services may have none.
         ports: Iterable[ReadOnlyObject] = subset.get("ports") or ({},)
         for port in ports:
             ready = by_port.setdefault(tuple(sorted(port.items())), {})
@@ -78,7 +79,7 @@ def repacked(subsets: Iterable[ReadOnlyObject]) -> list[Object]:
 
 
 def _subset(ready: _Ready, ports: Iterable[_Port], known: dict[tuple[str, str], ReadOnlyObject]) -> Object:
-    """Return the subset of these addresses; both they and `ready` are sorted."""
+    """Return a subset of sorted addresses and their ports."""
     made: Object = {}
     if up := [known[key] for key, is_up in ready.items() if is_up]:
         made["addresses"] = up

@@ -1,4 +1,4 @@
-"""Hints in EndpointSlices: which zone, and which node, had better be served by an endpoint.
+"""Topology hints of EndpointSlices: zones and nodes that should use an endpoint.
 
 upstream 1.36: staging/src/k8s.io/endpointslice/trafficdist/trafficdist.go
 """
@@ -17,16 +17,17 @@ _MODES: Final = ("service.kubernetes.io/topology-aware-hints", "service.kubernet
 
 
 def distribution_of(service: ReadOnlyObject, capabilities: Capabilities) -> str:
-    """Return how a service spreads its traffic, as far as this controller manager knows how; empty for evenly."""
+    """Return the traffic distribution of a service if this version knows it; empty otherwise."""
     annotations = service["metadata"].get("annotations", {})
     mode = next((annotations[name] for name in _MODES if name in annotations), "")
     wanted: str = service["spec"].get("trafficDistribution") or ""
     known = wanted == _CLOSE or (wanted in _SAME and capabilities.enabled(SAME_GATE))
+    # The older annotation takes precedence, as upstream; its hints by proportion are not implemented.
     return wanted if known and mode not in ("Auto", "auto") else ""
 
 
 def hint(plan: Plan, unchanged: Iterable[ReadOnlyObject], distribution: str) -> None:
-    """Give the endpoints of all slices the hints of a distribution; slices that had others are to be updated."""
+    """Set the hints of all endpoints; slices whose hints change are added to the updates."""
     nodes = distribution == "PreferSameNode"
     for old in unchanged:
         hinted = [_hinted(one, distribution, nodes=nodes) for one in old.get("endpoints") or ()]
@@ -40,6 +41,7 @@ def _hinted(endpoint: ReadOnlyObject, distribution: str, *, nodes: bool) -> Obje
     bare: Object = {name: value for name, value in endpoint.items() if name != "hints"}
     if not distribution:
         return bare
+    # Endpoints that are not ready keep the hints that they have.
     if not endpoint.get("conditions", {}).get("ready"):
         return dict(endpoint)
     hints: Object = {}

@@ -1,4 +1,4 @@
-"""When what endpoints show last changed: the readiness of a pod, or the service itself.
+"""Trigger times of endpoints: last change of a pod's readiness or of the service.
 
 upstream 1.36: staging/src/k8s.io/endpointslice/util/trigger_time_tracker.go
 """
@@ -14,13 +14,13 @@ ANNOTATION: Final = "endpoints.kubernetes.io/last-change-trigger-time"
 
 
 class TriggerTimes:
-    """The last times seen, by service. Times of the API compare as texts."""
+    """Last known times by service; as strings they compare like times."""
 
     def __init__(self) -> None:
         self._seen: dict[Key, dict[str, str]] = {}
 
     def forget(self, service: Key) -> None:
-        """Drop what is known of a service that is gone."""
+        """Forget a deleted service."""
         self._seen.pop(service, None)
 
     def next(self, service: ReadOnlyObject, pods: Iterable[ReadOnlyObject]) -> str:

@@ -1,1 +1,1 @@
-"""garbage-collector-controller."""
+"""garbage-collector-controller. Read `garbage_collector.py` first."""

@@ -1,7 +1,7 @@
-"""garbage-collector-controller: what becomes of objects when those who own them go.
+"""garbage-collector-controller: deletes, orphans or unblocks dependents when their owners are deleted.
 
-Two queues over one graph, both keyed by uid: `GarbageCollector` deletes what no owner keeps and finishes owners that
-wait for their dependents, `GarbageOrphaner` sets dependents free of an owner that is deleted without them.
+Two queues share one graph, both keyed by uid: `GarbageCollector` deletes objects without living owners and finishes
+owners that wait for their dependents; `GarbageOrphaner` removes an owner from its dependents before it is deleted.
 upstream 1.36: pkg/controller/garbagecollector/garbagecollector.go
 """
 
@@ -28,24 +28,25 @@ NAME: Final = "garbage-collector-controller"
 
 
 class OwnerMisplaced(ApiError):
-    """An object without a namespace names an owner that has one: no later look will find it."""
+    """A cluster-scoped object names a namespaced owner, which no retry will find."""
 
 
 @dataclass(slots=True)
 class Verdict:
-    """The owners of an object by what the server says of them."""
+    """Owners of an object, classified by their stored state."""
 
     solid: list[ReadOnlyObject] = field(default_factory=list)
     dangling: list[ReadOnlyObject] = field(default_factory=list)
+    # Owners in foreground deletion, which wait for this object.
     waiting: list[ReadOnlyObject] = field(default_factory=list)
-    """Owners that are deleted in the foreground: they wait for this object."""
 
 
 class GarbageCollector(Controller):
-    """Keys are uids (as names): an object may have lost its last owner, or an owner its last dependent."""
+    """Controller that attempts to delete objects; keys are uids (as names)."""
 
     name: ClassVar[str] = NAME
     queue: ClassVar[str] = "garbage_collector_attempt_to_delete"
+    # Each deletion takes several requests, so upstream raises the limits of this client too.
     pace: ClassVar[float] = 5.0
 
     def __init__(self, setting: Setting) -> None:
@@ -57,11 +58,11 @@ class GarbageCollector(Controller):
         self.orphans.attach(self)
 
     def synced(self) -> bool:
-        """Whether the whole graph has been seen."""
+        """Return whether the monitors of all kinds have synced."""
         return super().synced() and self.setting.every_kind.synced()
 
     def tell_synced(self, bell: Bell) -> None:
-        """Ring the bell once the whole graph has been seen."""
+        """Ring the bell once the monitors of all kinds have synced."""
         self.setting.every_kind.synced_bells.append(bell)
 
     def _check(self, uid: str) -> None:
@@ -87,7 +88,7 @@ class GarbageCollector(Controller):
         self.events.record(about, "Warning", "OwnerRefInvalidNamespace", message)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Look at an object whose owners, or dependents, have changed."""
+        """Attempt to delete an object whose owners or dependents changed."""
         vertex = self.graph.vertices.get(key.name)
         if vertex is None:
             return DONE
@@ -98,12 +99,15 @@ class GarbageCollector(Controller):
         except KindUnknown:
             return Again()
         still = self.graph.vertices.get(key.name)
+        # A virtual node stays in the queue until its object was observed or found missing, as upstream.
         return Again() if still is vertex and vertex.virtual else DONE
 
     async def _look_at(self, vertex: Vertex) -> None:
+        # Whoever deletes it already also processes its finalizers.
         if vertex.being_deleted and not vertex.deleting_dependents:
             return
         try:
+            # The graph can be stale, so every decision is based on the stored object.
             latest = await self.objects.get(vertex.identity)
         except NotFound:
             latest = None
@@ -115,7 +119,7 @@ class GarbageCollector(Controller):
             await self._judge(vertex, latest, owners)
 
     async def _finish(self, vertex: Vertex) -> None:
-        """Let an owner go whose dependents are gone; have those looked at that are not."""
+        """Remove the finalizer if no dependent blocks the owner; else check those that do."""
         blocking = vertex.blocking()
         if not blocking:
             await self.objects.remove_finalizer(vertex.identity, FOREGROUND)
@@ -127,13 +131,17 @@ class GarbageCollector(Controller):
         verdict = await self._verdict(vertex, owners)
         if verdict.solid:
             loose = [*verdict.dangling, *verdict.waiting]
+            # With a solid owner the object stays; references to the others would only block or confuse later checks.
             if loose:
                 await self.objects.drop_owners(vertex.identity, [owner["uid"] for owner in loose])
             return
         if verdict.waiting and vertex.dependents:
             if any(dependent.deleting_dependents for dependent in vertex.dependents.values()):
+                # The object and one of its dependents wait in a cycle: owners stop waiting for it, or none could ever
+                # be deleted.
                 await self.objects.unblock_owners(vertex.identity, vertex.owners)
             policy = Propagation.FOREGROUND
+        # An existing finalizer keeps the policy that the user chose for the object's own dependents.
         elif has_finalizer(latest, ORPHAN):
             policy = Propagation.ORPHAN
         elif has_finalizer(latest, FOREGROUND):
@@ -158,27 +166,28 @@ class GarbageCollector(Controller):
         return verdict
 
     async def _owner(self, vertex: Vertex, reference: ReadOnlyObject) -> ReadOnlyObject | None:
-        """Return the owner a reference means; None when there is none."""
+        """Return the stored owner of a reference; None if it does not exist."""
         namespace = vertex.identity.namespace
         without, within = referred(reference, ""), referred(reference, namespace)
+        # Many dependents name the same missing owner: only the first causes a request.
         if self.graph.absent(without) or self.graph.absent(within):
             return None
         namespaced = self.objects.kind(within).namespaced
         if namespaced and not namespace:
             raise OwnerMisplaced(f"{vertex.identity.key}: an owner with a namespace of an object without one")
-        meant = within if namespaced else without
+        owner_reference = within if namespaced else without
         try:
-            owner = await self.objects.get(meant)
+            owner = await self.objects.get(owner_reference)
         except NotFound:
             owner = None
         if owner is None or owner["metadata"]["uid"] != reference["uid"]:
-            self.graph.note_absent(meant)
+            self.graph.note_absent(owner_reference)
             return None
         return owner
 
 
 class GarbageOrphaner(Controller):
-    """Keys are uids (as names) of objects that are deleted and leave their dependents behind."""
+    """Controller that orphans dependents; keys are uids (as names) of objects with finalizer `orphan`."""
 
     name: ClassVar[str] = f"{NAME}/orphans"
     source: ClassVar[str] = NAME
@@ -186,23 +195,23 @@ class GarbageOrphaner(Controller):
     pace: ClassVar[float] = 5.0
 
     def attach(self, collector: GarbageCollector) -> None:
-        """Work on the collector's graph."""
+        """Use the graph of a collector."""
         self._collector = collector
 
     def synced(self) -> bool:
-        """Whether the whole graph has been seen."""
+        """Return whether the monitors of all kinds have synced."""
         return self._collector.synced()
 
     def tell_synced(self, bell: Bell) -> None:
-        """Ring the bell once the whole graph has been seen."""
+        """Ring the bell once the monitors of all kinds have synced."""
         self._collector.tell_synced(bell)
 
     def enqueue(self, uid: str) -> None:
-        """Set the dependents of an object free."""
+        """Queue an object whose dependents are to be orphaned."""
         self.keys.add(Key("", uid))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Take the owner out of all its dependents, then let it go."""
+        """Remove the owner from its dependents, then remove its finalizer."""
         objects = self._collector.objects
         vertex = self._collector.graph.vertices.get(key.name)
         if vertex is None:
@@ -212,12 +221,13 @@ class GarbageOrphaner(Controller):
                 await objects.drop_owners(dependent.identity, [key.name])
             except NotFound:
                 continue
+        # Last: once the owner is gone, the collector would delete dependents that still name it.
         await objects.remove_finalizer(vertex.identity, ORPHAN)
         return DONE
 
 
 def build(setting: Setting) -> Iterable[Controller]:
-    """Return the two queues, unless garbage collection is off."""
+    """Return the two queues, unless garbage collection is disabled."""
     if setting.options.garbage_collection:
         collector = GarbageCollector(setting)
         yield collector

@@ -1,4 +1,4 @@
-"""Objects of any kind, as the garbage collector reads and writes them: owners and finalizers, nothing else."""
+"""Requests of the garbage collector for objects of any kind: reads, deletions, owners, finalizers."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -16,17 +16,17 @@ _OwnersChange = Callable[[Sequence[ReadOnlyObject]], list[ReadOnlyObject]]
 
 
 class KindUnknown(ApiError):
-    """An owner is of a kind that is not served, or not yet."""
+    """An owner's kind is not served, or not yet."""
 
 
 class Objects:
-    """Reads and writes objects of any kind."""
+    """Reads and writes objects of any kind by their identity."""
 
     def __init__(self, client: Client, kinds: EveryKind) -> None:
         self._client, self._kinds = client, kinds
 
     def kind(self, identity: Identity) -> ServedKind:
-        """Return the kind of an object; KindUnknown when it is not served."""
+        """Return the kind of an object; KindUnknown if it is not served."""
         kind = self._kinds.kind_of(identity.api_version, identity.kind)
         if kind is None:
             raise KindUnknown(f'no matches for kind "{identity.kind}" in version "{identity.api_version}"')
@@ -37,11 +37,11 @@ class Objects:
         return kind.name, Key(identity.namespace if kind.namespaced else "", identity.name)
 
     async def get(self, identity: Identity) -> ReadOnlyObject:
-        """Return the object of that name, whatever its uid."""
+        """Return the stored object of that name, with any uid."""
         return await self._client.get(*self._place(identity))
 
     async def delete(self, identity: Identity, latest: ReadOnlyObject, policy: Propagation) -> None:
-        """Delete an object as it was seen; it may have changed meanwhile, but not its owners."""
+        """Delete an object unless its owners changed since it was read."""
         name, key = self._place(identity)
         how = Deletion(identity.uid, latest["metadata"]["resourceVersion"], propagation=policy)
         try:
@@ -50,10 +50,12 @@ class Objects:
             now = await self._client.get(name, key)
             if now["metadata"].get("ownerReferences") != latest["metadata"].get("ownerReferences"):
                 raise
+            # Other changes, such as status updates, must not keep an object alive. So the resourceVersion is no
+            # precondition the second time.
             await self._client.delete(name, key, Deletion(identity.uid, propagation=policy))
 
     async def drop_owners(self, identity: Identity, uids: Sequence[str]) -> None:
-        """Take owners out of an object."""
+        """Remove owner references from an object."""
         await self._write_owners(
             identity,
             [{"$patch": "delete", "uid": uid} for uid in uids],
@@ -61,7 +63,7 @@ class Objects:
         )
 
     async def unblock_owners(self, identity: Identity, owners: Sequence[ReadOnlyObject]) -> None:
-        """Let owners go before an object does."""
+        """Set blockOwnerDeletion to False in an object's owner references."""
         blocking = [owner["uid"] for owner in owners if owner.get("blockOwnerDeletion")]
         await self._write_owners(
             identity,
@@ -71,6 +73,7 @@ class Objects:
 
     async def _write_owners(self, identity: Identity, strategic: list[Object], change: _OwnersChange) -> None:
         name, key = self._place(identity)
+        # Custom resources do not support strategic merge patches, so they are read and patched as a whole list.
         if name in _BUILT_IN:
             await self._client.patch(name, key, {"metadata": {"uid": identity.uid, "ownerReferences": strategic}})
             return
@@ -82,7 +85,7 @@ class Objects:
         await self._client.patch(name, key, {"metadata": metadata}, media=PatchType.MERGE)
 
     async def remove_finalizer(self, identity: Identity, finalizer: str) -> None:
-        """Take a finalizer off an object, if it is still there."""
+        """Remove a finalizer from an object if it is still there."""
         name, key = self._place(identity)
 
         async def once() -> None:

@@ -1,6 +1,7 @@
-"""Watches objects of every kind there is, for the controllers that deal with all of them.
+"""Monitors of all kinds: informers for the garbage collector and the quota controller.
 
-Kinds the server does not serve are left alone until it was away: it may be another one by then.
+Kinds that the server does not serve are set aside until a watch is reopened: the server may have been replaced by
+another version.
 """
 
 from collections.abc import Sequence
@@ -25,17 +26,17 @@ _IGNORED: Final = ("Event",)
 
 
 class NotServed(Exception):
-    """The server does not have this kind."""
+    """The server does not serve this kind."""
 
 
 class _Asking(Throttled):
-    """A client that tells a kind that is not served from a server that does not answer."""
+    """Client that distinguishes a kind that is not served from an unreachable server."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
         super().__init__(client, clock, None)
         self._watched: set[str] = set()
+        # Whether a watch was opened a second time: the server may have been restarted with other kinds.
         self.returned = False
-        """Whether a watch that was open before was opened again: the server may have been away."""
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
         try:
@@ -54,13 +55,13 @@ class _Asking(Throttled):
 
 
 class EveryKind:
-    """One worker for all the watches: kinds come and go while it runs. It watches nothing before somebody asks."""
+    """Worker of all monitors. Kinds are added and removed while it runs; it watches nothing until used."""
 
     def __init__(self, client: Client, clock: Clock, caches: Caches, owner: str) -> None:
         self.name = f"{owner}/every-kind"
         self.bell = Bell()
+        # Rung when all monitors have synced for the first time.
         self.synced_bells: list[Bell] = []
-        """Rung when everything is known for the first time."""
         self._client, self._clock, self._caches = _Asking(client, clock), clock, caches
         self._handlers: list[Handler] = []
         self._monitors: dict[ServedKind, ListWatch] = {}
@@ -70,10 +71,11 @@ class EveryKind:
         self._synced = False
 
     def subscribe(self, handler: Handler) -> ListWatch:
-        """Tell a handler of every change of any object; return the cache of definitions, which it depends on."""
+        """Call a handler for every change of any object; return the informer of CRDs, on which it depends."""
         self._handlers.append(handler)
         for monitor in (*self._monitors.values(), *self._parked.values()):
             monitor.subscribe(handler)
+        # Monitors start with the first handler: without garbage collector and quotas nothing is watched.
         if self._definitions is None:
             for kind in BUILT_IN:
                 if kind.name not in _IGNORED:
@@ -84,11 +86,11 @@ class EveryKind:
 
     @property
     def used(self) -> bool:
-        """Whether anybody asked."""
+        """True if a controller uses the monitors."""
         return bool(self._handlers)
 
     def kinds(self) -> list[ServedKind]:
-        """Return the kinds that are watched."""
+        """Return the monitored kinds."""
         return list(self._monitors)
 
     def objects(self, kind: ServedKind, namespace: str) -> Sequence[ReadOnlyObject]:
@@ -96,18 +98,18 @@ class EveryKind:
         return self._monitors[kind].list(namespace)
 
     def kind_holding(self, obj: ReadOnlyObject) -> ServedKind | None:
-        """Return the kind among whose objects this one is, as it is now."""
+        """Return the kind whose monitor holds this very object."""
         return next((kind for kind, monitor in self._monitors.items() if monitor.holds(obj)), None)
 
     def kind_of(self, api_version: str, kind: str) -> ServedKind | None:
-        """Return what an owner reference means; None when no such kind is served."""
+        """Return the kind that an owner reference names; None if it is not served."""
         return next((one for one in self._monitors if one.covers(api_version, kind)), None)
 
     def synced(self) -> bool:
-        """Whether every kind has been seen whole."""
+        """Return whether all monitors have synced; True for good once they have."""
         if not self._synced:
-            told = self._definitions is not None and self._definitions.synced
-            self._synced = told and all(one.synced for one in self._monitors.values())
+            crds_synced = self._definitions is not None and self._definitions.synced
+            self._synced = crds_synced and all(one.synced for one in self._monitors.values())
         return self._synced
 
     def _open(self, kind: ServedKind) -> None:
@@ -119,6 +121,7 @@ class EveryKind:
             outages=self._caches.outages,
             bad=self._caches.bad,
         )
+        # One worker steps all monitors, since workers cannot be added while a component runs.
         monitor.bell = self.bell
         for handler in self._handlers:
             monitor.subscribe(handler)
@@ -126,6 +129,7 @@ class EveryKind:
         self.bell.ring()
 
     def _definition_changed(self, change: Change) -> None:
+        # CRDs are compared by what they serve: other changes need no new watch.
         before = custom_kind(change.old) if change.old is not None and established(change.old) else None
         after = custom_kind(change.object) if established(change.object) else None
         if change.type is EventType.DELETED:
@@ -140,19 +144,20 @@ class EveryKind:
     def _close(self, kind: ServedKind) -> None:
         monitor = self._monitors.pop(kind, None) or self._parked.pop(kind, None)
         if monitor is not None:
+            # Closing awaits, and this runs inside an event handler, so it is left to a step.
             self._closing.append(monitor)
             self.bell.ring()
 
     def ready(self) -> bool:
-        """Whether one of the watches has something."""
+        """Return whether a monitor has a step to take."""
         return bool(self._closing) or any(monitor.ready() for monitor in self._monitors.values())
 
     def wake_at(self) -> float | None:
-        """Return when the next of them becomes ready by itself."""
+        """Return when the next retry of a monitor is due."""
         return min((at for one in self._monitors.values() if (at := one.wake_at()) is not None), default=None)
 
     async def step(self) -> None:
-        """Let one of the watches take its step."""
+        """Step one monitor, or close one."""
         if self._closing:
             await self._closing.pop().close()
             return
@@ -173,6 +178,6 @@ class EveryKind:
             self._parked.clear()
 
     async def close(self) -> None:
-        """Stop watching."""
+        """Close all monitors."""
         for monitor in (*self._monitors.values(), *self._closing):
             await monitor.close()

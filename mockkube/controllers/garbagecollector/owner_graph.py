@@ -1,7 +1,7 @@
-"""Who owns whom, as far as it was seen: the graph the garbage collector decides from.
+"""Graph of objects and their owners, as the garbage collector observed them.
 
-An owner that is referred to and was not seen yet is *virtual*: nobody knows whether it exists, nor whether it is what
-its dependents say. upstream 1.36: pkg/controller/garbagecollector/graph_builder.go
+An owner that is referenced but was not observed yet is a *virtual* node: it may not exist, or not be what its
+dependents claim. upstream 1.36: pkg/controller/garbagecollector/graph_builder.go
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +20,7 @@ _ABSENT_MAX: Final = 500
 
 
 class Identity(NamedTuple):
-    """What an object is, or is said to be by those who refer to it."""
+    """Identity of an object, as observed or as an owner reference states it."""
 
     kind: str
     api_version: str
@@ -30,11 +30,11 @@ class Identity(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """Where it is among its kind."""
+        """Namespace and name."""
         return Key(self.namespace, self.name)
 
     def named_by(self, reference: ReadOnlyObject) -> bool:
-        """Whether an owner reference says the same of it, its namespace aside."""
+        """Return whether an owner reference names this object, apart from the namespace."""
         return (reference["uid"], reference["name"], reference["kind"], reference["apiVersion"]) == (
             self.uid,
             self.name,
@@ -44,13 +44,13 @@ class Identity(NamedTuple):
 
 
 def identity_of(obj: ReadOnlyObject) -> Identity:
-    """Return the identity of an object that was seen."""
+    """Return the identity of an observed object."""
     metadata = obj["metadata"]
     return Identity(obj["kind"], obj["apiVersion"], metadata.get("namespace", ""), metadata["name"], metadata["uid"])
 
 
 def referred(reference: ReadOnlyObject, namespace: str) -> Identity:
-    """Return what an owner reference in that namespace says of the owner."""
+    """Return the identity of an owner as a reference in that namespace states it."""
     return Identity(reference["kind"], reference["apiVersion"], namespace, reference["name"], reference["uid"])
 
 
@@ -60,14 +60,14 @@ class Vertex:
 
     identity: Identity
     owners: Sequence[ReadOnlyObject] = ()
+    # By uid, in the order in which they were observed.
     dependents: "dict[str, Vertex]" = field(default_factory=dict)
-    """By uid, in the order they were seen."""
     virtual: bool = False
     being_deleted: bool = False
     deleting_dependents: bool = False
 
     def blocking(self) -> "list[Vertex]":
-        """Return the dependents that must go before it does."""
+        """Return the dependents that block the deletion of this owner."""
         return [one for one in self.dependents.values() if any(_blocks(ref, self.identity.uid) for ref in one.owners)]
 
 
@@ -76,44 +76,44 @@ def _blocks(reference: ReadOnlyObject, uid: str) -> bool:
 
 
 def has_finalizer(obj: ReadOnlyObject, name: str) -> bool:
-    """Whether a finalizer holds an object."""
+    """Return whether an object has a finalizer."""
     return name in obj["metadata"].get("finalizers", ())
 
 
 def _held(obj: ReadOnlyObject | None, finalizer: str) -> bool:
-    """Whether an object is being deleted and waits for this."""
+    """Return whether an object is terminating and has a finalizer."""
     return obj is not None and bool(obj["metadata"].get("deletionTimestamp")) and has_finalizer(obj, finalizer)
 
 
 class OwnerGraph:
-    """Vertices by uid. What has to be looked at is handed to `check` and `orphan`, as uids."""
+    """Nodes by uid. Objects to process are passed to `check` and `orphan`, as uids."""
 
     def __init__(
         self, check: Callable[[str], None], orphan: Callable[[str], None], misplaced: Callable[[Vertex, str], None]
     ) -> None:
         self.vertices: dict[str, Vertex] = {}
+        # Owners known not to exist.
         self._absent: LRUCache[Identity, None] = LRUCache(_ABSENT_MAX)
-        """Owners known not to exist."""
+        # `misplaced` gets a dependent, and the uid of its owner, which is in another namespace.
         self._check, self._orphan, self._misplaced = check, orphan, misplaced
         """`misplaced` is told of a dependent whose owner, by uid, is in another namespace."""
 
     def absent(self, identity: Identity) -> bool:
-        """Whether an owner is known not to exist."""
+        """Return whether an owner is known not to exist."""
         return identity in self._absent
 
     def note_absent(self, identity: Identity) -> None:
         """Remember that an owner does not exist."""
         self._absent[identity] = None
 
-    # What is seen
-
     def take(self, change: Change) -> None:  # hot: per change of any object
-        """Take in a change of an object."""
+        """Update the graph for a change of an object."""
         obj = change.object
         if change.type is EventType.DELETED:
             self._gone(obj)
             return
         old = change.old
+        # The object was deleted and created again under its name while the watch was interrupted.
         if old is not None and old["metadata"]["uid"] != obj["metadata"]["uid"]:
             self._gone(old)
             old = None
@@ -143,6 +143,7 @@ class OwnerGraph:
             before, after = {one["uid"]: one for one in vertex.owners}, {one["uid"]: one for one in owners}
             for uid, reference in before.items():
                 if reference.get("blockOwnerDeletion") and not after.get(uid, {}).get("blockOwnerDeletion"):
+                    # An owner in foreground deletion may have waited only for this reference.
                     self._check_known(uid)
             vertex.owners = owners
             self._join(vertex, [one for uid, one in after.items() if uid not in before])
@@ -151,7 +152,7 @@ class OwnerGraph:
             vertex.being_deleted = True
 
     def _observed(self, vertex: Vertex, identity: Identity) -> Vertex:
-        """Let what was virtual be the object that was seen; those who said otherwise are looked at."""
+        """Turn a virtual node into the observed object; check dependents that stated another identity."""
         if identity != vertex.identity:
             for dependent in _split(vertex.dependents.values(), identity).disagreeing:
                 if identity.namespace and dependent.identity.namespace != identity.namespace:
@@ -166,6 +167,7 @@ class OwnerGraph:
             self._orphan(uid)
         elif _held(obj, FOREGROUND) and not _held(old, FOREGROUND):
             vertex.deleting_dependents = True
+            # Dependents first, so that they are deleted before the owner is checked for what blocks it.
             for dependent in vertex.dependents:
                 self._check(dependent)
             self._check(uid)
@@ -175,10 +177,8 @@ class OwnerGraph:
         if vertex is not None:
             self._remove(vertex, identity_of(obj))
 
-    # What was found out
-
     def found_missing(self, identity: Identity) -> None:
-        """Take in that the server does not know an object, whatever was seen of it."""
+        """Remove an object that does not exist on the server, even if it was observed before."""
         vertex = self.vertices.get(identity.uid)
         if vertex is None:
             return
@@ -193,7 +193,7 @@ class OwnerGraph:
         self._remove(vertex, identity)
 
     def _partly_missing(self, vertex: Vertex, identity: Identity, split: "_Split") -> None:
-        """Some dependents mean something else by that uid: it stays, as what they mean."""
+        """Keep the node for the dependents that state another identity for this uid."""
         self._check_missing(identity, split.agreeing)
         if vertex.identity == identity and (other := _alternative(split.disagreeing, identity)) is not None:
             self.vertices[identity.uid] = replace(vertex, identity=other)
@@ -208,15 +208,15 @@ class OwnerGraph:
         del self.vertices[vertex.identity.uid]
         self._leave(vertex, [owner["uid"] for owner in vertex.owners])
         if vertex.dependents:
+            # Dependents are checked next: the cache saves each of them a request for the owner.
             self.note_absent(identity)
         for dependent in vertex.dependents:
             self._check(dependent)
         for owner in vertex.owners:
             above = self.vertices.get(owner["uid"])
+            # This object may have been the last one that blocked its owner.
             if above is not None and above.deleting_dependents:
                 self._check(owner["uid"])
-
-    # Edges
 
     def _join(self, vertex: Vertex, owners: Iterable[ReadOnlyObject]) -> None:
         doubtful = False
@@ -225,6 +225,7 @@ class OwnerGraph:
             if owner is None:
                 owner = Vertex(referred(reference, vertex.identity.namespace), virtual=True)
                 self.vertices[reference["uid"]] = owner
+                # Only a request can tell whether a virtual owner exists.
                 self._check(reference["uid"])
             elif not doubtful:
                 doubtful = self._doubts(vertex, owner, reference)
@@ -261,7 +262,7 @@ class _Split(NamedTuple):
 
 
 def _split(dependents: Iterable[Vertex], owner: Identity) -> _Split:
-    """Tell the dependents that mean this owner from those that mean something else by its uid; some do both."""
+    """Separate dependents that mean this owner from those that mean another by its uid; some do both."""
     agreeing, disagreeing = [], []
     for dependent in dependents:
         named = [one for one in dependent.owners if one["uid"] == owner.uid]
@@ -274,7 +275,7 @@ def _split(dependents: Iterable[Vertex], owner: Identity) -> _Split:
 
 
 def _alternative(dependents: Iterable[Vertex], missing: Identity) -> Identity | None:
-    """Return what else dependents mean by a uid: the next in order, or the first."""
+    """Return another identity that dependents state for a uid: the next in order, or the first."""
     others = set()
     for dependent in dependents:
         for reference in dependent.owners:
@@ -283,5 +284,6 @@ def _alternative(dependents: Iterable[Vertex], missing: Identity) -> Identity | 
                 if not missing.namespace and (reference["apiVersion"], reference["kind"]) == missing[1::-1]:
                     namespace = ""
                 others.add(referred(reference, namespace))
+    # The order makes successive calls cycle through all candidates.
     ordered = sorted(others - {missing})
     return next((one for one in ordered if one > missing), ordered[0] if ordered else None)

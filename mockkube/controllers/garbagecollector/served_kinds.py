@@ -1,6 +1,6 @@
-"""Which kinds there may be, for controllers that deal with all of them: the built-in ones and those defined by users.
+"""Kinds that may exist, for controllers of all kinds: built-in ones and those of CRDs.
 
-A built-in kind that the server at hand does not serve is found out by asking: NotFound, or MethodNotAllowed.
+Whether the server serves a built-in kind shows only when it is listed: NotFound or MethodNotAllowed.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ DEFINITION: Final = "CustomResourceDefinition"
 
 @dataclass(frozen=True, slots=True)
 class ServedKind:
-    """One kind as a client asks for it, and as discovery shows it."""
+    """One kind, as clients name it and as discovery describes it."""
 
     group: str
     kind: str
@@ -26,11 +26,11 @@ class ServedKind:
 
     @property
     def name(self) -> str:
-        """What a client is asked for."""
+        """Name of the kind for clients."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
     def covers(self, api_version: str, kind: str) -> bool:
-        """Whether an owner reference names this kind."""
+        """Return whether an owner reference names this kind."""
         group, _, version = api_version.rpartition("/")
         return kind == self.kind and group == self.group and version in self.versions
 
@@ -39,14 +39,14 @@ def _built_in(kind: KindInfo) -> ServedKind:
     return ServedKind(kind.group, kind.kind, kind.plural, kind.namespaced, kind.versions)
 
 
+# Kinds whose objects are stored, each once, in the order of the catalogue.
 BUILT_IN: Final = tuple(
     _built_in(kind) for kind in KINDS if {"delete", "list", "watch"} <= {*kind.verbs} and kind.stored_as is None
 )
-"""The kinds whose objects are stored, each once, in the order of the catalogue."""
 
 
 def custom_kind(definition: ReadOnlyObject) -> ServedKind:
-    """Return the kind that a definition defines."""
+    """Return the kind that a CRD defines."""
     spec = definition["spec"]
     versions = tuple(version["name"] for version in spec["versions"] if version.get("served"))
     names = spec["names"]
@@ -54,13 +54,13 @@ def custom_kind(definition: ReadOnlyObject) -> ServedKind:
 
 
 def established(definition: ReadOnlyObject) -> bool:
-    """Whether the kind of a definition is served."""
+    """Return whether the kind of a CRD is served."""
     conditions = definition.get("status", {}).get("conditions") or ()
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 
 def custom_kinds(definitions: ListWatch) -> Iterator[ServedKind]:
-    """Return the kinds users have defined and that are served."""
+    """Yield the served kinds of all CRDs."""
     for definition in definitions.list():
         if established(definition) and (kind := custom_kind(definition)).versions:
             yield kind

@@ -1,4 +1,4 @@
-"""How long a job waits before it replaces pods that failed: 10 s, twice as long each time, at most 10 minutes.
+"""Backoff of a job's pods: 10 s after the first failure, doubled with each further one, at most 10 minutes.
 
 upstream 1.36: pkg/controller/job/backoff_utils.go
 """
@@ -19,7 +19,7 @@ _DOUBLINGS_MAX: Final = 6
 
 
 def finished_at(pod: ReadOnlyObject) -> datetime:
-    """Return when a pod has ended, as well as can be told."""
+    """Return when a pod finished: by its containers, condition Ready, deletion or creation."""
     status, metadata = pod.get("status") or {}, pod["metadata"]
     if (end := _containers_end(pod)) is not None:
         return end
@@ -33,12 +33,13 @@ def finished_at(pod: ReadOnlyObject) -> datetime:
 
 
 def _containers_end(pod: ReadOnlyObject) -> datetime | None:
-    """Return when the last container, or sidecar, has ended; None while one has not."""
+    """Return when the last container or sidecar finished; None while one has not."""
     status = pod.get("status") or {}
     initial = pod["spec"].get("initContainers") or ()
     sidecars = [one["name"] for one in initial if one.get("restartPolicy") == "Always"]
     ends = _ends(status.get("containerStatuses") or ())
     side = _ends(one for one in status.get("initContainerStatuses") or () if one["name"] in sidecars)
+    # `_ends` returns None while one still runs, and an empty list where there is no status at all.
     if side is None or (ends is None and not side):
         return None
     return max((ends or []) + side, default=None)
@@ -50,7 +51,7 @@ def _ends(statuses: Iterable[ReadOnlyObject]) -> list[datetime] | None:
 
 
 def seconds_left(failures: int, last: datetime | None, now: datetime) -> float:
-    """Return how long to wait after so many failures in a row, the last at that moment."""
+    """Return the remaining backoff after so many failures in a row, the last at `last`."""
     if failures == 0 or last is None:
         return 0.0
     seconds = min(SECONDS * 2.0 ** min(failures - 1, _DOUBLINGS_MAX), SECONDS_MAX)
@@ -58,28 +59,30 @@ def seconds_left(failures: int, last: datetime | None, now: datetime) -> float:
 
 
 def index_seconds_left(replaced: ReadOnlyObject | None, now: datetime) -> float:
-    """Return how long an index waits for another pod after the one that failed last."""
+    """Return the remaining backoff of an index; `replaced` is its last failed pod."""
     if replaced is None:
         return 0.0
+    # The annotation of the failed pod counts the failures before it, so its own is added.
     return seconds_left(all_index_failures(replaced) + 1, finished_at(replaced), now)
 
 
 @dataclass(frozen=True, slots=True)
 class Streak:
-    """The failures of a job since its last success."""
+    """Number of failures of a job since its last success, and time of the last one."""
 
     failures: int = 0
     last: datetime | None = None
 
     def after(self, succeeded: Sequence[ReadOnlyObject], failed: Sequence[ReadOnlyObject]) -> "Streak":
-        """Return the streak once these pods have ended."""
+        """Return the record after these pods have finished."""
         ends = [finished_at(pod) for pod in failed]
         if not succeeded:
             return Streak(self.failures + len(ends), max(ends)) if ends else self
         success = max(finished_at(pod) for pod in succeeded)
+        # Only failures after the newest success count: a success resets the backoff.
         later = [end for end in ends if end > success]
         return Streak(len(later), max(later, default=None))
 
     def seconds_left(self, now: datetime) -> float:
-        """Return how long the job waits."""
+        """Return the remaining backoff of the job."""
         return seconds_left(self.failures, self.last, now)

@@ -1,4 +1,4 @@
-"""Whether a job has ended, how, and what its status says on the way there.
+"""Completion of a job: finished conditions, and the steps that lead from them to the final status.
 
 upstream 1.36: pkg/controller/job/job_controller.go
 """
@@ -29,14 +29,14 @@ FAILURE: Final = "FailureTarget"
 
 
 def condition(kind: str, status: str, reason: str, message: str, now: datetime) -> Object:
-    """Return a condition of a job."""
+    """Return a new condition of a job."""
     moment = render_time(now)
     times = {"lastProbeTime": moment, "lastTransitionTime": moment}
     return {"type": kind, "status": status, **times, "reason": reason, "message": message}
 
 
 def set_condition(status: Object, wanted: Object) -> bool:
-    """Put a condition into a status; return whether that changed it. A new one that is false says nothing."""
+    """Set a condition in a status and return whether that changed it; an absent one is not added as False."""
     known = find_condition(status["conditions"], wanted["type"])
     if known is None:
         if wanted["status"] != "False":
@@ -49,7 +49,8 @@ def set_condition(status: Object, wanted: Object) -> bool:
 
 
 def verdict(tally: Tally, now: datetime) -> ReadOnlyObject | None:
-    """Return the condition that says that a job is to end, and why; None while it goes on."""
+    """Return the condition with which a job is to finish; None while it goes on."""
+    # A decision that is in the status already stands, whatever the pods look like now.
     if (met := true_condition(tally.status, SUCCESS)) is not None:
         return met
     if (target := true_condition(tally.status, FAILURE)) is not None:
@@ -59,6 +60,7 @@ def verdict(tally: Tally, now: datetime) -> ReadOnlyObject | None:
             return condition(FAILURE, "True", "PodFailurePolicy", message, now)
     failure = _overall_failure(tally, now) or _index_failure(tally)
     if failure is not None:
+        # FailureTarget stands in until all pods have terminated; only then may the job become Failed.
         kind = FAILURE if tally.rules.ends_late else "Failed"
         return condition(kind, "True", failure.reason, failure.message, now)
     if is_indexed(tally.job) and (rule := success_rule(tally.job, tally.done)) is not None:
@@ -108,7 +110,7 @@ def _restarts(pod: ReadOnlyObject) -> int:
 
 
 def seconds_to_deadline(job: ReadOnlyObject, status: ReadOnlyObject, now: datetime) -> float | None:
-    """Return how long a job may still be active; None when there is no limit to that for now."""
+    """Return how long a job may still be active; None without a deadline for now."""
     seconds, start = job["spec"].get("activeDeadlineSeconds"), status.get("startTime")
     if seconds is None or not start or is_suspended(job):
         return None
@@ -116,56 +118,59 @@ def seconds_to_deadline(job: ReadOnlyObject, status: ReadOnlyObject, now: dateti
 
 
 def is_complete(tally: Tally) -> bool:
-    """Whether a job has succeeded as often as it should, and nothing of it runs."""
+    """Return whether a job has enough successes and no active pods."""
     completions = tally.job["spec"].get("completions")
+    # Without completions any success ends a work queue job, once all its workers have finished.
     enough = tally.succeeded > 0 if completions is None else tally.succeeded >= completions
     return enough and tally.active == 0
 
 
 def completion(rules: Rules, now: datetime) -> Object:
-    """Return the condition of a job that has succeeded as often as it should."""
+    """Return the condition of a job that has reached its completions."""
     kind = SUCCESS if rules.ends_late else "Complete"
     return condition(kind, "True", "CompletionsReached", "Reached expected number of succeeded pods", now)
 
 
 @dataclass(slots=True)
 class Release:
-    """Which pods are let go now."""
+    """Pods to remove the tracking finalizer from, with the effects on the status."""
 
     pods: list[ReadOnlyObject] = field(default_factory=list)
+    # The status changed and must be written before any finalizer is removed.
     changed: bool = False
-    """The status says more than before, and must be written before pods go."""
+    # Indexes that succeeded with these pods.
     indexes: list[int] = field(default_factory=list)
-    """Those that have succeeded with these pods."""
+    # Actions of the failure policy for these pods.
     actions: list[str] = field(default_factory=list)
-    """What the failure policy said of them, where it said something."""
+    # More pods have finished than fit into the uncounted pods of a status.
     partial: bool = False
-    """There are more than can wait in a status to be counted."""
 
 
 def release(tally: Tally, end: ReadOnlyObject | None) -> Release:
-    """Note in the status how pods have ended, and return which of them nobody needs any more."""
-    done = Release()
+    """Record finished pods in the status, and return those whose finalizer can be removed."""
+    untrack = Release()
     for pod in _in_order(tally):
         if not tally.is_pending(pod) or not _may_go(tally, pod, end):
             continue
-        done.pods.append(pod)
+        untrack.pods.append(pod)
         if phase_of(pod) == "Succeeded" and not tally.is_uncounted(pod, "failed"):
-            _note_success(tally, pod, done)
-        # when the job is over, whatever has not succeeded has failed
+            _note_success(tally, pod, untrack)
+        # In a finished job every pod that did not succeed counts as failed, running ones too.
         elif tally.is_failed(pod) or (end is not None and end["type"] != SUCCESS):
-            _note_failure(tally, pod, done)
-        if len(done.indexes) + len(tally.uncounted("succeeded")) + len(tally.uncounted("failed")) >= UNCOUNTED_MAX:
-            done.partial = True
+            _note_failure(tally, pod, untrack)
+        # The list of uids is bounded to keep the job's object small; the rest follows in the next sync.
+        if len(untrack.indexes) + len(tally.uncounted("succeeded")) + len(tally.uncounted("failed")) >= UNCOUNTED_MAX:
+            untrack.partial = True
             break
     if is_indexed(tally.job):
-        done.changed = _note_indexes(tally) or done.changed
-    return done
+        untrack.changed = _note_indexes(tally) or untrack.changed
+    return untrack
 
 
 def _in_order(tally: Tally) -> Iterable[ReadOnlyObject]:
     if not is_indexed(tally.job):
         return tally.pods
+    # Pods without an index come first, as upstream sorts them.
     unknown = -1
     return sorted(tally.pods, key=lambda pod: unknown if (index := index_of(pod)) is None else index)
 
@@ -176,6 +181,7 @@ def _may_go(tally: Tally, pod: ReadOnlyObject, end: ReadOnlyObject | None) -> bo
     if not tally.is_failed(pod):
         return False
     index = index_of(pod)
+    # The last failed pod of an index carries the failure count for its replacement, so it must not disappear first.
     waits = is_limited_per_index(tally.job) and index in tally.waiting
     return not waits or tally.waiting[index or 0]["metadata"]["uid"] != pod["metadata"]["uid"]
 
@@ -197,6 +203,7 @@ def _note_failure(tally: Tally, pod: ReadOnlyObject, done: Release) -> None:
         return
     judgement = judge_failure(tally.job, pod)
     done.actions += [judgement.action] if judgement.action else []
+    # A failure that the policy ignores lets the pod go without counting it.
     if judgement.counts:
         tally.uncounted("failed").append(pod["metadata"]["uid"])
         done.changed = True
@@ -211,7 +218,7 @@ def _note_indexes(tally: Tally) -> bool:
 
 
 def announce(tally: Tally, end: ReadOnlyObject) -> bool:
-    """Put what is to come into the status, before pods go for it; return whether that is new."""
+    """Add an interim condition before pods are deleted for it; return whether it is new."""
     kind = end["type"]
     new = kind == FAILURE or (kind == SUCCESS and true_condition(tally.status, SUCCESS) is None)
     if new:
@@ -220,15 +227,16 @@ def announce(tally: Tally, end: ReadOnlyObject) -> bool:
 
 
 def final(end: ReadOnlyObject, now: datetime) -> ReadOnlyObject:
-    """Return the condition in which that which is to come ends."""
+    """Return the final condition that an interim one leads to."""
     kind = {SUCCESS: "Complete", FAILURE: "Failed"}.get(end["type"])
     return end if kind is None else condition(kind, "True", end.get("reason", ""), end.get("message", ""), now)
 
 
 def enact(tally: Tally, end: ReadOnlyObject, now: datetime) -> bool:
-    """Put the end of a job into its status once all its pods are counted and gone; return whether it was done."""
+    """Set the final condition once all pods are counted and gone; return whether it was set."""
     if tally.uncounted("succeeded") or tally.uncounted("failed"):
         return False
+    # A finished job must not have running pods any more: others may start to use what they hold.
     if tally.rules.ends_late and tally.terminating > 0:
         return False
     set_condition(tally.status, condition(end["type"], "True", end.get("reason", ""), end.get("message", ""), now))

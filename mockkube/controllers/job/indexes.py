@@ -1,4 +1,4 @@
-"""Sets of completion indexes, as ranges: `0-3,5`.
+"""Completion indexes as ordered intervals: `0-3,5`.
 
 upstream 1.36: pkg/controller/job/indexed_job_utils.go
 """
@@ -12,12 +12,13 @@ from typing import Final
 _INTEGER: Final = re.compile("[+-]?[0-9]+")
 _INT64_MAX: Final = 2**63 - 1
 _DIGITS_MAX: Final = 19
+# First and last index of an interval.
 Range = tuple[int, int]
-"""The first and the last index of a run."""
 
 
 def read_integer(text: str) -> int | None:
-    """Return the number that a text is, as Go reads it; None when it is none."""
+    """Return the 64-bit number in a text, by Go's rules; None if there is none."""
+    # The length is checked first: Python refuses to convert numbers of thousands of digits.
     if not _INTEGER.fullmatch(text) or len(text.lstrip("+-0")) > _DIGITS_MAX:
         return None
     number = int(text)
@@ -26,18 +27,18 @@ def read_integer(text: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Indexes in ascending runs that do not touch."""
+    """Completion indexes as ascending intervals that do not touch."""
 
     ranges: tuple[Range, ...] = ()
 
     @classmethod
     def parse(cls, text: str, completions: int) -> "Intervals":
-        """Read the indexes below a bound; parts that cannot be read are passed over."""
+        """Parse indexes below `completions`; parts that cannot be parsed are skipped."""
         return cls(tuple(_joined(_read(text, completions))))
 
     @classmethod
     def of(cls, indexes: Iterable[int]) -> "Intervals":
-        """Return the ranges of some indexes."""
+        """Return the intervals of some indexes."""
         return cls(tuple(_joined((index, index) for index in sorted(indexes))))
 
     def __or__(self, other: "Intervals") -> "Intervals":
@@ -53,7 +54,7 @@ class Intervals:
         return ",".join(_text(first, last) for first, last in self.ranges)
 
     def shared_with(self, other: "Intervals") -> int:
-        """Return how many indexes are in both."""
+        """Return the number of indexes in both."""
         return sum(
             max(min(last, other_last) - max(first, other_first) + 1, 0)
             for first, last in self.ranges
@@ -61,7 +62,7 @@ class Intervals:
         )
 
     def missing(self, completions: int, count: int) -> list[int]:
-        """Return the first so many indexes below a bound that are not in it."""
+        """Return the first `count` indexes below `completions` that are not contained."""
         return list(islice(self._gaps(completions), count))
 
     def _gaps(self, completions: int) -> Iterator[int]:
@@ -85,7 +86,7 @@ def _read(text: str, completions: int) -> Iterator[Range]:
 
 
 def _joined(ranges: Iterable[Range]) -> Iterator[Range]:
-    """Join ranges that touch or overlap; they come in ascending order."""
+    """Merge ascending ranges that touch or overlap."""
     held: Range | None = None
     for first, last in ranges:
         if held is None or first > held[1] + 1:
@@ -101,4 +102,5 @@ def _joined(ranges: Iterable[Range]) -> Iterator[Range]:
 def _text(first: int, last: int) -> str:
     if first == last:
         return str(first)
+    # Two neighbours are listed, longer runs are ranges, as upstream prints them.
     return f"{first},{last}" if last == first + 1 else f"{first}-{last}"

@@ -1,4 +1,4 @@
-"""job-controller: pods that end, as often as they should.
+"""job-controller: runs pods of a job until enough of them have succeeded.
 
 upstream 1.36: pkg/controller/job
 """
@@ -49,7 +49,7 @@ from mockkube.runtime.rate_limits import ItemExponentialFailure, RateLimiter
 
 
 class Jobs(Controller):
-    """Keys are jobs."""
+    """Controller of Jobs; keys are Jobs."""
 
     name: ClassVar[str] = "job-controller"
     queue: ClassVar[str] = "job"
@@ -82,15 +82,14 @@ class Jobs(Controller):
         )
 
     def limits(self) -> RateLimiter:
-        """Return how long a job waits that failed to be seen to."""
+        """Return the rate limiter for failed jobs."""
         return ItemExponentialFailure(LIMITS_SECONDS, LIMITS_SECONDS_MAX)
-
-    # What feeds it
 
     def _pod_changed(self, change: Change) -> None:
         pod = change.object
         self._metrics.pod_changed(change.old, None if change.type is EventType.DELETED else pod)
         if change.type is EventType.DELETED or not is_tracked(pod):
+            # The finalizer is gone, whichever job the pod belongs to by now.
             for one in (pod, change.old):
                 if one is not None and (job := owner_in(self.jobs, KIND, one)) is not None:
                     self._memory.seen_released(key_of(job), pod["metadata"]["uid"])
@@ -98,6 +97,7 @@ class Jobs(Controller):
 
     def _pod_added(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.creation_seen(key)
+        # Pods come and finish in bursts: one sync a second suffices for all of them.
         self.keys.add_after(key, BATCH_SECONDS)
 
     def _pod_updated(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
@@ -121,15 +121,15 @@ class Jobs(Controller):
 
     def _job_updated(self, key: Key, job: ReadOnlyObject, old: ReadOnlyObject) -> None:
         same = job["metadata"].get("generation") == old["metadata"].get("generation")
+        # A status update can wait and be batched with changes of pods; a new spec is synced immediately.
         self.keys.add_after(key, BATCH_SECONDS if same else 0.0)
         start, seconds = (job.get("status") or {}).get("startTime"), job["spec"].get("activeDeadlineSeconds")
         if start and seconds is not None and old["spec"].get("activeDeadlineSeconds") != seconds:
             self.keys.add_after(key, seconds - (self.clock.now() - parse_time(start)).total_seconds())
 
-    # Acting
-
     async def reconcile(self, key: Key) -> Outcome:
-        """Create and delete pods, count those that have ended, and say when the job has."""
+        """Create and delete pods, count finished ones, and finish the job."""
+        # Decisions from a stale cache could create pods twice or count them twice.
         if self._writes.behind(key):
             return Again()
         job = self.jobs.get(key)
@@ -145,6 +145,7 @@ class Jobs(Controller):
             self._memory.forget_streak(key)
             self._memory.seen_ended(uid)
             return DONE
+        # The informer may still show a job as running that this controller has just finished.
         if not self._memory.has_ended(uid):
             await self._sync(key, job)
         return DONE
@@ -187,7 +188,7 @@ class Jobs(Controller):
         return [pod if _is_owned(pod, uid) else _as_tracked(pod) for pod in pods]
 
     async def _stop(self, sync: Sync) -> None:
-        """Delete what still runs of a job that is to end; it ends once all of it is on its way out."""
+        """Delete the active pods of a job that is to finish; it finishes once all are terminating."""
         tally = sync.tally
         await self._hand.delete(sync, tally.active_pods, untrack=False)
         if tally.active > 0 or not sync.settled:
@@ -203,7 +204,7 @@ class Jobs(Controller):
             sync.flush = self._note_suspension(sync)
 
     def _note_suspension(self, sync: Sync) -> bool:
-        """Say in the status whether the job is suspended, or goes on; return whether that is new."""
+        """Set condition Suspended and return whether it changed."""
         now, status = self.clock.now(), sync.tally.status
         if is_suspended(sync.job):
             new = set_condition(status, condition("Suspended", "True", "JobSuspended", "Job suspended", now))
@@ -218,23 +219,24 @@ class Jobs(Controller):
             status["startTime"] = render_time(now)
         return new
 
-    # Counting
-
     def _note_counts(self, sync: Sync) -> None:
         tally, status = sync.tally, sync.tally.status
         counts: Object = {"active": tally.active, "ready": tally.ready}
         if self._rules.replacement_policy:
             counts["terminating"] = tally.terminating
         known = {"active": status.get("active", 0), **{name: status.get(name) for name in ("ready", "terminating")}}
+        # Compared with the old counts: an unchanged status is not written.
         sync.flush = sync.flush or {"terminating": None, **counts} != known
         status.pop("terminating", None)
         status.update(counts)
 
     async def _track(self, sync: Sync) -> None:
-        """Write down which pods have ended, let them go, count them, and say so when the job has ended."""
+        """Write finished pods to the status, remove their finalizers, count them, finish the job."""
         tally, now = sync.tally, self.clock.now()
         pending = {pod["metadata"]["uid"]: None for pod in tally.pods if tally.is_pending(pod)}
         sync.flush = tally.exchange(pending) or sync.flush
+        # The order makes counting exact: uids are stored before finalizers go, and counted only after that. A crash in
+        # between repeats a step without effect.
         released = release(tally, sync.end)
         for action in released.actions:
             self._metrics.judged(action)
@@ -261,8 +263,9 @@ class Jobs(Controller):
             self._memory.expect_ended(sync.job["metadata"]["uid"])
 
     async def _let_go(self, sync: Sync, pods: Sequence[ReadOnlyObject], pending: dict[str, None]) -> ApiError | None:
-        """Take the finalizer off pods; those that had it taken are pending no more."""
+        """Remove the finalizer of pods; those without it are removed from `pending`."""
         first: ApiError | None = None
+        # Until the informer shows the removal, these pods must not be counted as unfinished again.
         self._memory.expect_released(sync.key, [pod["metadata"]["uid"] for pod in pods])
         for pod in pods:
             uid = pod["metadata"]["uid"]
@@ -299,7 +302,7 @@ def _is_owned(pod: ReadOnlyObject, uid: str) -> bool:
 
 
 def _as_tracked(pod: ReadOnlyObject) -> ReadOnlyObject:
-    """Return a pod that was adopted just now as it will look: it has got the finalizer."""
+    """Return a pod that was adopted just now with the finalizer that it got."""
     if is_tracked(pod):
         return pod
     metadata = pod["metadata"]
@@ -307,6 +310,6 @@ def _as_tracked(pod: ReadOnlyObject) -> ReadOnlyObject:
 
 
 def build(setting: Setting) -> Iterable[Controller]:
-    """Return the two queues."""
+    """Return the queue of jobs and the queue of orphaned pods."""
     yield Jobs(setting)
     yield JobOrphans(setting)

@@ -1,4 +1,4 @@
-"""What upstream measures of jobs, under its names.
+"""Metrics of the job controller, under upstream's names.
 
 upstream 1.36: pkg/controller/job/metrics/metrics.go
 """
@@ -23,22 +23,22 @@ def _mode(job: ReadOnlyObject) -> str:
 
 
 class JobMetrics:
-    """The metrics of the job controller of one component."""
+    """Metrics of one component's job controller."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def counter(name: str, text: str, *labels: str) -> Counter:
             return Counter(name, text, labels, subsystem=_SUBSYSTEM, registry=registry)
 
-        looked = ("completion_mode", "result", "action")
+        sync_labels = ("completion_mode", "result", "action")
         self._duration = Histogram(
             "job_sync_duration_seconds",
             "The time it took to sync a job",
-            looked,
+            sync_labels,
             subsystem=_SUBSYSTEM,
             buckets=tuple(0.004 * 2**power for power in range(15)),
             registry=registry,
         )
-        self._syncs = counter("job_syncs", "The number of job syncs", *looked)
+        self._syncs = counter("job_syncs", "The number of job syncs", *sync_labels)
         self._ended = counter("jobs_finished", "The number of finished jobs", "completion_mode", "result", "reason")
         self._foreign = counter(
             "jobs_by_external_controller", "The number of Jobs managed by an external controller", "controller_name"
@@ -60,24 +60,24 @@ class JobMetrics:
         )
 
     def synced(self, job: ReadOnlyObject, action: str, seconds: float, *, failed: bool) -> None:
-        """Take note of a look at a job."""
+        """Record the duration and result of a sync."""
         labels = (_mode(job), "error" if failed else "success", action)
         self._duration.labels(*labels).observe(seconds)
         self._syncs.labels(*labels).inc()
 
     def ended(self, job: ReadOnlyObject, end: ReadOnlyObject) -> None:
-        """Take note that a job has ended."""
+        """Count a finished job."""
         result = "succeeded" if end["type"] == "Complete" else "failed"
         self._ended.labels(_mode(job), result, end.get("reason", "")).inc()
 
     def came(self, job: ReadOnlyObject) -> None:
-        """Take note of a new job, if it is somebody else's."""
+        """Count a new job if another controller manages it."""
         controller = job["spec"].get("managedBy", ITSELF)
         if controller != ITSELF:
             self._foreign.labels(controller).inc()
 
     def counted(self, job: ReadOnlyObject, before: ReadOnlyObject, after: ReadOnlyObject) -> None:
-        """Take note of the pods, and of the indexes, that one status of a job counts and the one before did not."""
+        """Count the pods and indexes that a new status counts and the old one did not."""
         grown = {result: after.get(result, 0) - before.get(result, 0) for result in _RESULTS}
         if is_indexed(job):
             grown["succeeded"] = self._count_indexes(job, before, after)
@@ -90,16 +90,17 @@ class JobMetrics:
         for result, name in zip(_RESULTS, ("completedIndexes", "failedIndexes"), strict=True):
             was, now = (len(Intervals.parse(one.get(name) or "", completions_of(job))) for one in (before, after))
             grown[result] = max(now - was, 0)
+            # Upstream creates the series for succeeded indexes even with zero.
             if result == "succeeded" or grown[result]:
                 self._indexes.labels(result, limit).inc(grown[result])
         return grown["succeeded"]
 
     def judged(self, action: str) -> None:
-        """Take note that a failure policy had something to say of a pod."""
+        """Count a failed pod that the failure policy handled."""
         self._judged.labels(action).inc()
 
     def created(self, tally: Tally, *, failed: bool) -> None:
-        """Take note of the creation of a pod."""
+        """Count the creation of a pod."""
         reason = "new"
         if tally.rules.replacement_policy:
             terminated_only = tally.job["spec"].get("podReplacementPolicy") == "Failed"
@@ -112,7 +113,7 @@ class JobMetrics:
         self._created.labels(reason, "succeeded").inc()  # upstream counts those that failed here as well
 
     def pod_changed(self, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
-        """Take note of pods that have ended and wait to be counted, and of those that do so no more."""
+        """Count pods that finished and still have the tracking finalizer, and those that lost it."""
         was, now = (pod is not None and is_tracked(pod) and phase_of(pod) in FINISHED for pod in (old, new))
         if was != now:
             self._tracking.labels("add" if now else "delete").inc()

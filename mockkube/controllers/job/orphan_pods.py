@@ -1,4 +1,4 @@
-"""Pods that wait for a job to count them, which nobody will do any more: they are let go.
+"""Orphaned pods of jobs: removes the tracking finalizer where no job will count the pod any more.
 
 upstream 1.36: pkg/controller/job/job_controller.go (syncOrphanPod)
 """
@@ -19,7 +19,7 @@ from mockkube.runtime.rate_limits import ItemExponentialFailure, RateLimiter
 
 
 class JobOrphans(Controller):
-    """Keys are pods."""
+    """Controller of orphaned pods of jobs; keys are pods."""
 
     name: ClassVar[str] = "job-controller/orphans"
     source: ClassVar[str] = "job-controller"
@@ -33,7 +33,7 @@ class JobOrphans(Controller):
         self.follow(KIND, self._job_changed)
 
     def limits(self) -> RateLimiter:
-        """Return how long a pod waits that could not be let go."""
+        """Return the rate limiter for failed pods."""
         return ItemExponentialFailure(LIMITS_SECONDS, LIMITS_SECONDS_MAX)
 
     def _pod_changed(self, change: Change) -> None:
@@ -41,6 +41,7 @@ class JobOrphans(Controller):
         if not is_tracked(pod):
             return
         going = change.type is EventType.DELETED or terminating(pod)
+        # A pod that the job still owns is left to the job's own sync, which counts it first.
         if controller_of(pod) is None or (going and self._is_left_alone(pod)):
             self.keys.add(key_of(pod))
 
@@ -50,6 +51,7 @@ class JobOrphans(Controller):
 
     def _job_changed(self, change: Change) -> None:
         job = change.object
+        # Also on ADDED: jobs may have been deleted or finished while the controller was down.
         if change.type is not EventType.DELETED and (change.type is EventType.ADDED or not end_of(job)):
             return
         selector = selector_of(job)
@@ -58,7 +60,7 @@ class JobOrphans(Controller):
                 self.keys.add(key_of(pod))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Let a pod go unless a job will count it, or another controller."""
+        """Remove the finalizer of a pod unless a job or another controller will."""
         pod = self.pods.get(key)
         if pod is None or not is_tracked(pod):
             return DONE

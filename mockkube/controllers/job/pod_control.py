@@ -1,4 +1,4 @@
-"""What is done to the pods of a job: as many are made, or deleted, as it is short of, or has too many.
+"""Pod control of jobs: creates missing pods and deletes surplus ones.
 
 upstream 1.36: pkg/controller/job/job_controller.go (manageJob)
 """
@@ -24,27 +24,27 @@ from mockkube.controllers.pods.readiness import is_ready
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.work_queue import WorkQueue
 
+# Delay before changes of pods are processed, so that one sync handles many (upstream: SyncJobBatchPeriod).
 BATCH_SECONDS: Final = 1.0
-"""How long changes of pods wait for others, to be seen to in one go."""
+# Most pods that one reconciliation creates or deletes (upstream: MaxPodCreateDeletePerSync).
 BURST_MAX: Final = 500
-"""How many pods one reconciliation creates or deletes."""
 
 
 @dataclass(slots=True)
 class Sync:
-    """One look at a job."""
+    """State of one reconciliation of a job."""
 
     key: Key
     tally: Tally
     streak: Streak
+    # All expected creations and deletions of pods were observed.
     settled: bool
-    """The pods that were asked for have been seen to come, and to go."""
     end: ReadOnlyObject | None = None
     error: ApiError | None = None
+    # The status changed and must be written.
     flush: bool = False
-    """The status says something new."""
+    # Action label of the sync metrics.
     action: str = "reconciling"
-    """What was done, for metrics."""
 
     @property
     def job(self) -> ReadOnlyObject:
@@ -54,7 +54,7 @@ class Sync:
 
 @dataclass(frozen=True, slots=True)
 class JobHand:
-    """Makes and deletes pods, and comes back when it is too early to."""
+    """Creates and deletes pods of jobs, with backoff and batching."""
 
     pods: PodHand
     expectations: Expectations
@@ -64,13 +64,14 @@ class JobHand:
     metrics: JobMetrics
 
     async def manage(self, sync: Sync) -> None:
-        """Bring the number of pods to what it should be, in one direction."""
+        """Create or delete pods until the wanted number is active."""
         job, tally = sync.job, sync.tally
         wanted = 0 if is_suspended(job) else _wanted(tally)
         gone = surplus(job, tally.active_pods, max(tally.active - wanted, 0))
         sync.action = "tracking"
         if gone or is_suspended(job):
             sync.action = "pods_deleted"
+            # Suspending deletes all pods in one sync, without the limit, as upstream.
             gone = gone if is_suspended(job) else gone[:BURST_MAX]
             self.expectations.expect_deletions(sync.key, [pod["metadata"]["uid"] for pod in gone])
             await self.delete(sync, gone, untrack=True)
@@ -82,8 +83,9 @@ class JobHand:
             await self._replace(sync, min(missing, BURST_MAX))
 
     async def _replace(self, sync: Sync, count: int) -> None:
-        """Create pods, unless others failed so recently that it is too early."""
+        """Create pods, or requeue the job if its backoff is not over."""
         tally, now = sync.tally, self.clock.now()
+        # With backoffLimitPerIndex every index has a backoff of its own.
         left = 0.0 if is_limited_per_index(sync.job) else sync.streak.seconds_left(now)
         if left > 0:
             self.keys.add_after(sync.key, max(left, BATCH_SECONDS))
@@ -109,6 +111,7 @@ class JobHand:
             try:
                 self.writes.wrote(sync.key, "Pod", await self.pods.create(pod, job))
             except ApiError as error:
+                # In a terminating namespace no retry can succeed.
                 if is_namespace_terminating(error):
                     return
                 self.metrics.created(tally, failed=True)
@@ -122,7 +125,7 @@ class JobHand:
         sync.error = done.error
 
     def _inherited(self, tally: Tally, index: int | None) -> dict[str, str]:
-        """Return what a new pod says of the failures of its index."""
+        """Return the annotations with which a new pod continues the failure count of its index."""
         if index is None or not is_limited_per_index(tally.job):
             return {}
         replaced = tally.waiting.get(index)
@@ -130,7 +133,7 @@ class JobHand:
         return failure_annotations(replaced, counts=counts)
 
     async def delete(self, sync: Sync, pods: Sequence[ReadOnlyObject], *, untrack: bool) -> None:
-        """Delete pods; those that nobody will count are let go first."""
+        """Delete pods; with `untrack` remove their finalizer first, so that they are not counted."""
         tally = sync.tally
         for pod in pods:
             try:
@@ -143,15 +146,17 @@ class JobHand:
                 if not isinstance(error, NotFound):
                     sync.error = sync.error or error
                     continue
+            # The counts go into the status of this same sync, before any event arrives.
             tally.active -= 1
             tally.terminating += 1
             tally.ready -= is_ready(pod)
 
 
 def _wanted(tally: Tally) -> int:
-    """Return how many pods should run."""
+    """Return the number of pods that should be active."""
     spec = tally.job["spec"]
     completions, parallelism = spec.get("completions"), spec["parallelism"]
     if completions is None:
+        # A work queue job that has a success starts no more pods and lets the running ones finish.
         return tally.active if tally.succeeded > 0 else int(parallelism)
     return int(max(min(completions - tally.succeeded, parallelism), 0))

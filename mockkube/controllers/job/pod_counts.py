@@ -1,7 +1,7 @@
-"""Where a job stands: its pods counted, those included that ended and are not in its status yet.
+"""Pod counts of a job, with finished pods that its status does not count yet.
 
-A pod that ends is counted in three steps, so that none is lost or counted twice: its uid is written to the status, its
-finalizer taken off, its uid exchanged for one more in the count.
+A finished pod is counted in three steps, so that none is lost or counted twice: its uid is written to the status, its
+finalizer is removed, its uid is replaced by an increment of the count.
 upstream 1.36: pkg/controller/job/job_controller.go (syncJob, trackJobStatusAndRemoveFinalizers)
 """
 
@@ -25,19 +25,19 @@ from mockkube.controllers.job.policies import judge_failure
 from mockkube.controllers.job.rules import Rules, completions_of, is_indexed, is_limited_per_index
 from mockkube.controllers.pods.readiness import is_active, is_ready, is_terminating
 
+# Most uids of uncounted pods in a status (upstream: MaxUncountedPods).
 UNCOUNTED_MAX: Final = 500
-"""How many pods wait in a status to be counted."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """The pods of a job, and the status that tells of them; the status changes as the job is seen to."""
+    """Pods of a job by state, and the status in the making."""
 
     job: ReadOnlyObject
     pods: Sequence[ReadOnlyObject]
     rules: Rules
+    # Uids of pods whose finalizer was removed, which the informer does not show yet.
     released: Collection[str]
-    """The uids of pods that were let go, which the cache does not show yet."""
     status: Object
     active_pods: Sequence[ReadOnlyObject]
     active: int = 0
@@ -48,32 +48,32 @@ class Tally:
     new_succeeded: Sequence[ReadOnlyObject] = ()
     new_failed: Sequence[ReadOnlyObject] = ()
     done_before: Intervals = field(default_factory=Intervals)
+    # Succeeded indexes: those of the status, and those of finished pods.
     done: Intervals = field(default_factory=Intervals)
-    """The indexes that have succeeded: as the status says, and as the pods do."""
+    # Failed indexes; None without backoffLimitPerIndex.
     lost: Intervals | None = None
-    """The indexes that have failed for good, if they may fail one by one."""
+    # Failed pods by index, kept until their replacement has taken over the failure count.
     waiting: dict[int, ReadOnlyObject] = field(default_factory=dict)
-    """By index, the failed pods that stay until those that replace them have taken over their count of failures."""
 
     def is_failed(self, pod: ReadOnlyObject) -> bool:
-        """Whether a pod counts as failed."""
+        """Return whether a pod counts as failed."""
         return is_failed(pod, terminated_only=self.rules.replaces_terminated_only(self.job))
 
     def is_pending(self, pod: ReadOnlyObject) -> bool:
-        """Whether a pod is still to be let go."""
+        """Return whether a pod's finalizer is still to be removed."""
         return is_tracked(pod) and pod["metadata"]["uid"] not in self.released
 
     def is_uncounted(self, pod: ReadOnlyObject, kind: str) -> bool:
-        """Whether a pod stands in the status among those that are about to be counted."""
+        """Return whether a pod is among the uncounted ones in the status."""
         return pod["metadata"]["uid"] in self.uncounted(kind)
 
     def uncounted(self, kind: str) -> list[str]:
-        """Return the uids that are about to be counted as `succeeded` or `failed`."""
+        """Return the uids of uncounted pods, `succeeded` or `failed`."""
         uids: list[str] = self.status["uncountedTerminatedPods"].setdefault(kind, [])
         return uids
 
     def asks_for(self, pod: ReadOnlyObject) -> bool:
-        """Whether what becomes of a pod matters to the job: its index is one of those it asks for, if it does."""
+        """Return whether a pod counts for the job: if indexed, its index must be below completions."""
         return not is_indexed(self.job) or valid_index_of(pod, self.job) is not None
 
     def _new(self, kind: str, ended: Callable[[ReadOnlyObject], bool]) -> list[ReadOnlyObject]:
@@ -81,7 +81,7 @@ class Tally:
         return [pod for pod in pending if self.asks_for(pod) and ended(pod)]
 
     def count(self) -> None:
-        """Count everything."""
+        """Compute all counts."""
         self.active, self.ready = len(self.active_pods), sum(is_ready(pod) for pod in self.active_pods)
         self.terminating = sum(is_terminating(pod) for pod in self.pods)
         self.new_succeeded = self._new("succeeded", lambda pod: phase_of(pod) == "Succeeded")
@@ -121,19 +121,21 @@ class Tally:
                 continue
             if index in self.done or index in lost or index in taken:
                 continue
+            # Of several failed pods the one with the highest failure count is inherited from.
             if index not in waiting or _is_later(pod, waiting[index]):
                 waiting[index] = pod
         return waiting
 
     def free_indexes(self, count: int) -> list[int]:
-        """Return the first so many indexes that have no pod and want one."""
+        """Return the first `count` indexes without a pod that still need one."""
         busy = self.done | Intervals.of(indexes_of(self.active_pods)) | (self.lost or Intervals())
+        # With podReplacementPolicy Failed an index waits until its terminating pod is gone.
         if self.rules.replaces_terminated_only(self.job):
             busy |= Intervals.of(indexes_of(pod for pod in self.pods if is_terminating(pod)))
         return busy.missing(completions_of(self.job), count)
 
     def exchange(self, pending: Collection[str]) -> bool:
-        """Count the uncounted pods whose finalizer is off: all but the pending ones. Return whether there were any."""
+        """Count uncounted pods that are not `pending` any more; return whether there were any."""
         exchanged = False
         for kind in ("succeeded", "failed"):
             uids = self.uncounted(kind)
@@ -155,9 +157,10 @@ def _is_later(pod: ReadOnlyObject, other: ReadOnlyObject) -> bool:
 
 
 def tally_of(job: ReadOnlyObject, pods: Iterable[ReadOnlyObject], rules: Rules, released: Collection[str]) -> Tally:
-    """Return where a job with these pods stands."""
+    """Return the pod counts of a job."""
     status = dict(job.get("status") or {})
     uncounted = status.get("uncountedTerminatedPods") or {}
+    # Lists are copied because counting changes them, and the informer's object is shared.
     status["uncountedTerminatedPods"] = {kind: list(uids) for kind, uids in uncounted.items()}
     status["conditions"] = list(status.get("conditions") or ())
     every = list(pods)

@@ -1,4 +1,4 @@
-"""The pods of jobs: their marks, whether they count as failed, which go first, and how they are made.
+"""Pods of jobs: index and failure annotations, failed state, order of deletion, templates.
 
 upstream 1.36: pkg/controller/job/indexed_job_utils.go, job_controller.go
 """
@@ -13,8 +13,8 @@ from mockkube.controllers.job.rules import API_VERSION, KIND, completions_of, is
 from mockkube.controllers.pods.pod_control import pod_from
 from mockkube.controllers.pods.readiness import is_ready, ready_since
 
+# The finalizer that keeps a pod until its job has counted it.
 TRACKING: Final = "batch.kubernetes.io/job-tracking"
-"""The finalizer that keeps a pod until its job has counted it."""
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
 FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
 IGNORED_FAILURES: Final = "batch.kubernetes.io/job-index-ignored-failure-count"
@@ -22,12 +22,12 @@ _INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
 _GENERATED_LENGTH_MAX: Final = 58
 _INT32_MAX: Final = 2**31 - 1
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
+# The patch that removes the tracking finalizer.
 UNTRACKED: Final[Object] = {"metadata": {"$deleteFromPrimitiveList/finalizers": [TRACKING]}}
-"""The patch that lets a pod go."""
 
 
 def is_tracked(pod: ReadOnlyObject) -> bool:
-    """Whether a pod waits to be counted."""
+    """Return whether a pod has the tracking finalizer."""
     return TRACKING in (pod["metadata"].get("finalizers") or ())
 
 
@@ -38,20 +38,20 @@ def phase_of(pod: ReadOnlyObject) -> str:
 
 
 def is_failed(pod: ReadOnlyObject, *, terminated_only: bool) -> bool:
-    """Whether a pod counts as failed: unless told otherwise, already when it is on its way out."""
+    """Return whether a pod counts as failed; a terminating one does unless `terminated_only`."""
     if phase_of(pod) == "Failed":
         return True
     return not terminated_only and bool(pod["metadata"].get("deletionTimestamp")) and phase_of(pod) != "Succeeded"
 
 
 def index_of(pod: ReadOnlyObject) -> int | None:
-    """Return the completion index of a pod; None when it has none."""
+    """Return the completion index of a pod; None without one."""
     index = read_integer((pod["metadata"].get("annotations") or {}).get(INDEX, ""))
     return index if index is not None and index >= 0 else None
 
 
 def valid_index_of(pod: ReadOnlyObject, job: ReadOnlyObject) -> int | None:
-    """Return the completion index of a pod; None when it has none that the job asks for."""
+    """Return the completion index of a pod; None if it is not below the job's completions."""
     index = index_of(pod)
     return index if index is not None and index < completions_of(job) else None
 
@@ -67,26 +67,27 @@ def _annotated_count(pod: ReadOnlyObject, name: str) -> int:
 
 
 def index_failures(pod: ReadOnlyObject) -> int:
-    """Return how often the index of a pod had failed before it, as far as that counts."""
+    """Return the counted failures of a pod's index before this pod."""
     return _annotated_count(pod, FAILURES)
 
 
 def all_index_failures(pod: ReadOnlyObject) -> int:
-    """Return how often the index of a pod had failed before it."""
+    """Return the failures of a pod's index before this pod, ignored ones included."""
     return _annotated_count(pod, FAILURES) + _annotated_count(pod, IGNORED_FAILURES)
 
 
 def failure_annotations(replaced: ReadOnlyObject | None, *, counts: bool) -> dict[str, str]:
-    """Return what a pod says of the failures of its index; `replaced` is the last, which may not have counted."""
+    """Return the failure count annotations of a pod; `replaced` is the failed one before it."""
     if replaced is None:
         return {FAILURES: "0"}
     ignored = _annotated_count(replaced, IGNORED_FAILURES) + (not counts)
     annotations = {FAILURES: str(index_failures(replaced) + counts)}
+    # Upstream writes the second annotation only once a failure was ignored.
     return {**annotations, IGNORED_FAILURES: str(ignored)} if ignored else annotations
 
 
 def template_of(job: ReadOnlyObject) -> Object:
-    """Return what the pods of a job are made from, with what tells them their index, and tracks them."""
+    """Return the pod template of a job with index variable and tracking finalizer."""
     template = job["spec"]["template"]
     metadata, spec = template.get("metadata") or {}, dict(template["spec"])
     if is_indexed(job):
@@ -100,6 +101,7 @@ def template_of(job: ReadOnlyObject) -> Object:
 
 def _told_index(container: ReadOnlyObject) -> Object:
     variables = container.get("env") or []
+    # A variable of that name in the template wins.
     if any(variable["name"] == _INDEX_VARIABLE for variable in variables):
         return dict(container)
     source = {"fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.labels['{INDEX}']"}}
@@ -107,20 +109,21 @@ def _told_index(container: ReadOnlyObject) -> Object:
 
 
 def new_pod(job: ReadOnlyObject, template: ReadOnlyObject, index: int | None, annotations: dict[str, str]) -> Object:
-    """Return a pod of a job; with an index it bears it in many places."""
+    """Return a pod of a job; an index sets label, annotation, name and hostname."""
     if index is None:
         return pod_from(template, job, API_VERSION, KIND)
     pod = pod_from(template, job, API_VERSION, KIND, labels={INDEX: str(index)})
     metadata = pod["metadata"]
     metadata["annotations"] = {**metadata.get("annotations", {}), INDEX: str(index), **annotations}
     end = f"-{index}-"
+    # The suffix with the index must survive the truncation of generateName by the API server.
     metadata["generateName"] = job["metadata"]["name"][: _GENERATED_LENGTH_MAX - len(end)] + end
     pod["spec"] = {**pod["spec"], "hostname": f"{job['metadata']['name']}-{index}"}
     return pod
 
 
 def surplus(job: ReadOnlyObject, active: Sequence[ReadOnlyObject], at_least: int) -> list[ReadOnlyObject]:
-    """Return the pods that are too many: those nobody asked for, and of the others those missed least."""
+    """Return the pods to delete: those with invalid or duplicate index, then the lowest ranked."""
     gone, left = _unasked(job, active) if is_indexed(job) else ([], list(active))
     more = max(at_least - len(gone), 0)
     return gone + sorted(left, key=_worth)[:more]
@@ -129,7 +132,7 @@ def surplus(job: ReadOnlyObject, active: Sequence[ReadOnlyObject], at_least: int
 def _unasked(
     job: ReadOnlyObject, active: Sequence[ReadOnlyObject]
 ) -> tuple[list[ReadOnlyObject], list[ReadOnlyObject]]:
-    """Part pods into those without an index that is asked for, or with one twice, and the others."""
+    """Split pods into those with invalid or duplicate index and the others."""
     by_index: dict[int, list[ReadOnlyObject]] = {}
     gone = []
     for pod in active:
@@ -147,7 +150,7 @@ def _unasked(
 
 
 def _worth(pod: ReadOnlyObject) -> tuple[float, ...]:
-    """Rank pods: first those not bound, not running, not ready, ready for shortest, restarted most, youngest."""
+    """Return the deletion rank: unbound, not running, not ready, latest ready, most restarts, youngest."""
     # upstream 1.36: pkg/controller/controller_utils.go, ActivePods
     since = ready_since(pod) if is_ready(pod) else None
     statuses = (pod.get("status") or {}).get("containerStatuses") or ()

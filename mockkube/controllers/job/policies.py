@@ -1,4 +1,4 @@
-"""What a job's policies say: of a failed pod, and of the indexes that have succeeded.
+"""Pod failure policy and success policy of jobs.
 
 upstream 1.36: pkg/controller/job/pod_failure_policy.go, success_policy.go
 """
@@ -14,21 +14,21 @@ from mockkube.controllers.job.rules import completions_of
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What becomes of a failure."""
+    """Result of the pod failure policy for a failed pod."""
 
+    # Action of the rule that matched; empty if none did.
     action: str = ""
-    """What the rule that matched says; empty when none did."""
+    # Message of the job's failure, for action FailJob.
     message: str = ""
-    """Why the job fails with it."""
 
     @property
     def counts(self) -> bool:
-        """Whether it counts towards the limits."""
+        """True if the failure counts towards the limits."""
         return self.action != "Ignore"
 
 
 def judge_failure(job: ReadOnlyObject, pod: ReadOnlyObject) -> Judgement:
-    """Judge the failure of a pod by the first rule that matches."""
+    """Return the result of the first rule of the failure policy that matches a pod."""
     for index, rule in enumerate((job["spec"].get("podFailurePolicy") or {}).get("rules") or ()):
         if (what := _match(rule, pod)) is not None:
             message = f"{what} matching {rule['action']} rule at index {index}"
@@ -37,7 +37,7 @@ def judge_failure(job: ReadOnlyObject, pod: ReadOnlyObject) -> Judgement:
 
 
 def _match(rule: ReadOnlyObject, pod: ReadOnlyObject) -> str | None:
-    """Return what of a pod a rule matches, in words."""
+    """Return a description of what a rule matches in a pod; None if nothing."""
     status = pod.get("status") or {}
     if "onExitCodes" in rule:
         for name in ("containerStatuses", "initContainerStatuses"):
@@ -61,13 +61,14 @@ def _failed_container(codes: ReadOnlyObject, statuses: Iterable[ReadOnlyObject])
         if terminated is None or codes.get("containerName", status["name"]) != status["name"]:
             continue
         code = terminated.get("exitCode", 0)
+        # Exit code 0 never matches, not even operator NotIn: the container did not fail.
         if code != 0 and (code in codes.get("values", ())) == (codes.get("operator") == "In"):
             return status
     return None
 
 
 def success_rule(job: ReadOnlyObject, succeeded: Intervals) -> int | None:
-    """Return which rule of a job's success policy is met."""
+    """Return the index of the first rule of the success policy that is met."""
     rules = (job["spec"].get("successPolicy") or {}).get("rules") or ()
     return next((index for index, rule in enumerate(rules) if succeeded and _is_met(rule, job, succeeded)), None)
 

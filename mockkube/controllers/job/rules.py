@@ -1,4 +1,4 @@
-"""What a job asks for, and how jobs are treated at one version with one set of gates.
+"""Properties of jobs, and the job features of one version and set of gates.
 
 upstream 1.36: pkg/controller/job/job_controller.go
 """
@@ -16,68 +16,69 @@ API_VERSION: Final = "batch/v1"
 ITSELF: Final = "kubernetes.io/job-controller"
 ENDS: Final = ("Complete", "Failed")
 LIMITS_SECONDS: Final = 1.0
+# Backoff of failed syncs: 1 s at first, 1 minute at most.
 LIMITS_SECONDS_MAX: Final = 60.0
-"""How long what failed waits to be tried again: at first, and after many times."""
+# The gate of podReplacementPolicy is locked from this version on.
 _REPLACEMENT_FOR_ALL: Final = Version(1, 37)
-"""Since then no gate is asked about podReplacementPolicy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The gates of one component."""
+    """Job features of one component."""
 
+    # Terminating pods are counted in the status, and may delay their replacements.
     replacement_policy: bool
-    """Pods on their way out are counted in the status, and may hold up those that replace them."""
+    # Another controller may manage a job.
     managed_by: bool
-    """A job may be somebody else's."""
+    # Suspending a job clears its start time.
     resets_start: bool
-    """A job that is suspended loses its start time."""
 
     @classmethod
     def of(cls, capabilities: Capabilities) -> "Rules":
-        """Return the rules of a component."""
+        """Return the features that a component's capabilities enable."""
         replacement = capabilities.version >= _REPLACEMENT_FOR_ALL or capabilities.enabled("JobPodReplacementPolicy")
         resets = capabilities.enabled("MutableSchedulingDirectivesForSuspendedJobs")
         return cls(replacement, capabilities.enabled("JobManagedBy"), resets)
 
     @property
     def ends_late(self) -> bool:
-        """Whether a job has ended only when none of its pods is left running."""
+        """True if jobs finish only once none of their pods is running (upstream: delayTerminalCondition)."""
         return self.managed_by or self.replacement_policy
 
     def is_someone_elses(self, job: ReadOnlyObject) -> bool:
-        """Whether another controller sees to a job."""
+        """Return whether another controller manages a job."""
         return self.managed_by and job["spec"].get("managedBy", ITSELF) != ITSELF
 
     def replaces_terminated_only(self, job: ReadOnlyObject) -> bool:
-        """Whether a pod is replaced, and counts as failed, only once it has terminated."""
+        """Return whether pods are replaced, and count as failed, only after they have terminated."""
+        # A failure policy needs the final state of the pod, so it implies the same behavior.
         policy = job["spec"].get("podReplacementPolicy")
         return (self.replacement_policy and policy == "Failed") or "podFailurePolicy" in job["spec"]
 
 
 def is_indexed(job: ReadOnlyObject) -> bool:
-    """Whether each completion has a number."""
+    """Return whether each completion of a job has an index."""
     return bool(job["spec"].get("completionMode") == "Indexed")
 
 
 def is_limited_per_index(job: ReadOnlyObject) -> bool:
-    """Whether each index may fail so often by itself."""
+    """Return whether a job limits failures per index."""
     return "backoffLimitPerIndex" in job["spec"]
 
 
 def completions_of(job: ReadOnlyObject) -> int:
-    """Return how many completions an indexed job asks for."""
+    """Return the completions of an indexed job."""
     completions: int = job["spec"].get("completions", 0)
     return completions
 
 
 def is_suspended(job: ReadOnlyObject) -> bool:
-    """Whether a job is to have no pods for now."""
+    """Return whether a job is suspended."""
     return bool(job["spec"].get("suspend"))
 
 
 def end_of(job: ReadOnlyObject) -> str:
-    """Return whether a job is Complete or Failed; empty while it is neither."""
+    """Return `Complete` or `Failed` for a finished job, else an empty string."""
     for condition in (job.get("status") or {}).get("conditions") or ():
         if condition["type"] in ENDS and condition["status"] == "True":
             kind: str = condition["type"]
@@ -86,6 +87,6 @@ def end_of(job: ReadOnlyObject) -> str:
 
 
 def true_condition(status: ReadOnlyObject, kind: str) -> ReadOnlyObject | None:
-    """Return the condition of a type if it is true."""
+    """Return the condition of a type if its status is True."""
     condition = find_condition(status.get("conditions") or (), kind)
     return condition if condition is not None and condition.get("status") == "True" else None

@@ -1,4 +1,4 @@
-"""What the job controller remembers between looks at a job, and a restart forgets.
+"""State of the job controller between syncs, lost on restart: backoff, finalizer removals, finished jobs.
 
 upstream 1.36: pkg/controller/job/tracking_utils.go, backoff_utils.go
 """
@@ -10,7 +10,7 @@ from mockkube.controllers.job.backoff import Streak
 
 
 class JobMemory:
-    """Streaks of failures, pods let go that are not seen to be, and jobs ended that are not seen to have."""
+    """Backoff records, and writes that the informers do not show yet: removed finalizers, finished jobs."""
 
     def __init__(self) -> None:
         self._streaks: dict[Key, Streak] = {}
@@ -18,39 +18,39 @@ class JobMemory:
         self._ended: dict[str, None] = {}
 
     def streak(self, key: Key) -> Streak:
-        """Return the failures of a job since its last success."""
+        """Return the backoff record of a job."""
         return self._streaks.get(key, Streak())
 
     def remember_streak(self, key: Key, streak: Streak) -> None:
-        """Remember the failures of a job since its last success."""
+        """Store the backoff record of a job."""
         self._streaks[key] = streak
 
     def forget_streak(self, key: Key) -> None:
-        """Forget the failures of a job: it has ended, or is gone."""
+        """Remove the backoff record of a job that has finished or is gone."""
         self._streaks.pop(key, None)
 
     def expect_released(self, key: Key, uids: Iterable[str]) -> None:
-        """Expect to see that pods of a job were let go."""
+        """Expect to observe that pods lost their finalizer."""
         self._released.setdefault(key, {}).update(dict.fromkeys(uids))
 
     def seen_released(self, key: Key, uid: str) -> None:
-        """Take note that a pod was let go, or will not be."""
+        """Record that a pod lost its finalizer, or that the removal failed."""
         self._released.get(key, {}).pop(uid, None)
 
     def released(self, key: Key) -> Collection[str]:
-        """Return the uids of pods that are still to be seen let go."""
+        """Return the uids of pods whose finalizer removal was not observed yet."""
         return tuple(self._released.get(key, ()))
 
     def expect_ended(self, uid: str) -> None:
-        """Expect to see that a job has ended."""
+        """Expect to observe that a job has finished."""
         self._ended[uid] = None
 
     def seen_ended(self, uid: str) -> None:
-        """Take note that a job was seen to have ended, or to go."""
+        """Record that a job was observed as finished or deleted."""
         self._ended.pop(uid, None)
 
     def has_ended(self, uid: str) -> bool:
-        """Whether a job has ended, and does not look so yet."""
+        """Return whether a job was finished and is not observed as such yet."""
         return uid in self._ended
 
     def forget(self, key: Key) -> None:

@@ -1,1 +1,1 @@
-"""Controllers of namespaces: deletion, and the objects every namespace has."""
+"""Controllers of namespaces: deletion, and the default objects of every namespace."""

@@ -1,4 +1,4 @@
-"""What a namespace says of its own deletion.
+"""Conditions of a terminating namespace.
 
 upstream 1.36: pkg/controller/namespace/deletion/status_condition_utils.go
 """
@@ -27,22 +27,23 @@ _WELL: Final = {
 
 @dataclass(slots=True)
 class Remains:
-    """What is left in a namespace after a pass, and what went wrong in it."""
+    """Content and errors that a deletion pass left behind in a namespace."""
 
+    # Number of remaining objects by `plural.group`.
     resources: Counter[str] = field(default_factory=Counter)
-    """Objects left, by `plural.group`."""
     finalizers: Counter[str] = field(default_factory=Counter)
     errors: list[str] = field(default_factory=list)
+    # Estimated time until the content is gone; zero if unknown or if nothing is left.
     estimate_seconds: int = 0
-    """How much longer it may take; zero when nobody knows or nothing is left."""
 
 
 def conditions_after(namespace: ReadOnlyObject, remains: Remains, now: datetime, *, counted: bool) -> list[Object]:
-    """Return the conditions of a namespace after a pass; what is left is told only when all of it was counted."""
+    """Return the conditions after a pass; remaining content is reported only if all was `counted`."""
     new = {one["type"]: one for one in _troubles(remains, counted=counted)}
     old: Sequence[ReadOnlyObject] = namespace.get("status", {}).get("conditions", ())
     kept = [dict(one) for one in old if one["type"] not in _WELL]
     own = [dated(new.get(kind) or _well(kind), find_condition(old, kind), render_time(now)) for kind in _WELL]
+    # Existing conditions keep their position, so that an unchanged list is not written again.
     order = {one["type"]: at for at, one in enumerate(old)}
     return sorted([*kept, *own], key=lambda one: order.get(one["type"], len(order)))
 

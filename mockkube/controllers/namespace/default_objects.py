@@ -1,7 +1,8 @@
-"""What every namespace has: the service account `default`, and the certificate of the API.
+"""serviceaccount-controller and root-ca-certificate-publisher-controller: default objects of every namespace.
 
-The API server sees to both itself when its admission asks pods for service accounts (`apiserver.accounts`); then these
-find nothing left to do. upstream 1.36: pkg/controller/serviceaccount, pkg/controller/certificates/rootcacertpublisher
+The API server creates both itself when its admission requires service accounts (`apiserver.accounts`); these
+controllers then find nothing to do.
+upstream 1.36: pkg/controller/serviceaccount, pkg/controller/certificates/rootcacertpublisher
 """
 
 from typing import ClassVar, Final
@@ -15,8 +16,8 @@ from mockkube.controllers.pods.pod_control import is_namespace_terminating
 
 ACCOUNT: Final = "default"
 ROOT_CA: Final = "kube-root-ca.crt"
+# ConfigMap in which API servers publish the CA of their clients; in a mock the same CA signs the server's certificate.
 _CLIENTS: Final = Key("kube-system", "extension-apiserver-authentication")
-"""Where an API server tells by whom it believes its clients: in a mock the authority that signs itself."""
 _DESCRIPTION: Final = "kubernetes.io/description"
 _TEXT: Final = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
@@ -26,7 +27,7 @@ _TEXT: Final = (
 
 
 class ServiceAccounts(Controller):
-    """Keys are namespaces."""
+    """Controller of the service account `default`; keys are namespaces."""
 
     name: ClassVar[str] = "serviceaccount-controller"
     queue: ClassVar[str] = "serviceaccount"
@@ -46,7 +47,7 @@ class ServiceAccounts(Controller):
             self.keys.add(Key("", change.object["metadata"]["namespace"]))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Make the account of an active namespace, unless it is there."""
+        """Create the service account of an active namespace if it is missing."""
         namespace = self.namespaces.get(key)
         if namespace is None or namespace.get("status", {}).get("phase") != "Active":
             return DONE
@@ -63,7 +64,7 @@ class ServiceAccounts(Controller):
 
 
 class RootCertificates(Controller):
-    """Keys are namespaces."""
+    """Publisher of the ConfigMap kube-root-ca.crt; keys are namespaces."""
 
     name: ClassVar[str] = "root-ca-certificate-publisher-controller"
     queue: ClassVar[str] = "root_ca_cert_publisher"
@@ -71,6 +72,7 @@ class RootCertificates(Controller):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self.follow("Namespace", self._namespace_changed)
+        # Selected by name: ConfigMaps of users can be many and large, and are none of this controller's business.
         self.maps = self.cache("ConfigMap", Selection(fields=f"metadata.name={ROOT_CA}"))
         self.maps.subscribe(self._map_changed)
 
@@ -80,11 +82,12 @@ class RootCertificates(Controller):
             self.keys.add(Key("", change.object["metadata"]["name"]))
 
     def _map_changed(self, change: Change) -> None:
+        # An added one was created here; others may have been changed or deleted by users.
         if change.type is not EventType.ADDED:
             self.keys.add(Key("", change.object["metadata"]["namespace"]))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Publish the certificate in a namespace, and nothing beside it."""
+        """Create the ConfigMap of a namespace, or restore its content."""
         published = self.maps.get(Key(key.name, ROOT_CA))
         data = {"ca.crt": await self._certificate()}
         if published is None:

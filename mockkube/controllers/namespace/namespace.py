@@ -1,4 +1,4 @@
-"""namespace-controller: empties a namespace that is being deleted, and lets it go when nothing is left.
+"""namespace-controller: deletes the content of terminating namespaces, then removes their finalizer.
 
 upstream 1.36: pkg/controller/namespace
 """
@@ -18,21 +18,22 @@ from mockkube.controllers.namespace.conditions import Remains, conditions_after
 from mockkube.controllers.pods.status_writer import FINISHED
 from mockkube.runtime.rate_limits import ItemExponentialFailure, Longest, RateLimiter, TokenBucket
 
+# Delay after a change of a namespace, as upstream: objects admitted just before its deletion may still be written.
 GRACE_SECONDS: Final = 5.0
-"""How long after a change of a namespace it is left alone: last writes may still be on their way."""
 FINALIZER: Final = "kubernetes"
 ORDERED_GATE: Final = "OrderedNamespaceDeletion"
+# Estimated time that objects with finalizers remain, as upstream.
 _FINALIZER_SECONDS: Final = 15
-"""How long objects that wait for finalizers are expected to stay."""
 _BACKOFF_SECONDS: Final = (0.005, 60.0)
 _BACKGROUND: Final = Deletion(propagation=Propagation.BACKGROUND)
 
 
 class NamespaceController(Controller):
-    """Keys are namespaces. Until one is empty it is looked at again, when its content may be gone."""
+    """Controller of terminating namespaces; keys are namespaces, requeued until they are empty."""
 
     name: ClassVar[str] = "namespace-controller"
     queue: ClassVar[str] = "namespace"
+    # Upstream raises the limits of this client too: deleting a namespace takes several requests for each kind.
     pace: ClassVar[float] = 20.0
 
     def __init__(self, setting: Setting) -> None:
@@ -42,7 +43,7 @@ class NamespaceController(Controller):
         self._pods_first = setting.capabilities.enabled(ORDERED_GATE)
 
     def limits(self) -> RateLimiter:
-        """Return upstream's: a namespace is tried again at least once a minute."""
+        """Return upstream's rate limiter: a namespace is retried at least once a minute."""
         return Longest(ItemExponentialFailure(*_BACKOFF_SECONDS), TokenBucket(self.clock))
 
     def _namespace_changed(self, change: Change) -> None:
@@ -50,8 +51,9 @@ class NamespaceController(Controller):
             self.keys.add_after(key_of(change.object), GRACE_SECONDS)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Delete what is in the namespace; when nothing is left, take the finalizer off."""
+        """Delete the content of a namespace; remove the finalizer when nothing is left."""
         try:
+            # Read from the server: deleting all content must not be based on a stale object.
             namespace = await self.client.get("Namespace", key)
             if not terminating(namespace):
                 return DONE
@@ -62,6 +64,7 @@ class NamespaceController(Controller):
             if remains.errors:
                 raise ApiError(", ".join(remains.errors))
             if remains.estimate_seconds:
+                # Half of the estimate, as upstream: pods often end before their grace period does.
                 return Again(after=remains.estimate_seconds // 2 + 1)
             await self._finalize(key)
         except NotFound:
@@ -69,7 +72,7 @@ class NamespaceController(Controller):
         return DONE
 
     async def _terminating(self, namespace: ReadOnlyObject) -> ReadOnlyObject:
-        """Return the namespace once it says that it is going."""
+        """Set phase Terminating if needed and return the namespace."""
         while namespace.get("status", {}).get("phase") != "Terminating":
             status: Object = {**namespace.get("status", {}), "phase": "Terminating"}
             try:
@@ -90,7 +93,7 @@ class NamespaceController(Controller):
             return
 
     async def _empty(self, namespace: ReadOnlyObject) -> Remains:
-        """Delete the content, pods first, and write down how far it went."""
+        """Delete all content, pods first, and write the conditions."""
         remains, counted = Remains(), True
         for kind in self._kinds():
             try:
@@ -100,6 +103,8 @@ class NamespaceController(Controller):
             except ApiError as error:
                 remains.errors.append(self._told(kind, namespace, error))
             if kind.name == "Pod" and self._pods_first and remains.resources:
+                # With ordered deletion nothing else goes while pods remain: they may need their secrets and services
+                # until the end.
                 counted = False
                 break
         await self._report(namespace, remains, counted=counted)
@@ -130,6 +135,7 @@ class NamespaceController(Controller):
         remains.finalizers.update(finalizers)
         if not estimate and finalizers:
             remains.estimate_seconds = max(remains.estimate_seconds, _FINALIZER_SECONDS)
+        # Without pods or finalizers the content should be gone, so this is an error that is retried with backoff.
         elif not estimate:
             version = kind.versions[0]
             raise ApiError(
@@ -138,7 +144,7 @@ class NamespaceController(Controller):
             )
 
     def _grace(self, namespace: ReadOnlyObject, pods: Sequence[ReadOnlyObject]) -> int:
-        """Return the longest grace period of pods that run, unless the namespace is going for longer already."""
+        """Return the longest grace period of running pods; zero if the deletion has lasted longer."""
         running = [pod for pod in pods if pod.get("status", {}).get("phase") not in FINISHED]
         longest = max((pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in running), default=0)
         since = self.clock.now() - parse_time(namespace["metadata"]["deletionTimestamp"])

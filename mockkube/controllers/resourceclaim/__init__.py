@@ -1,1 +1,1 @@
-"""resourceclaim-controller."""
+"""resourceclaim-controller. Read `resource_claim.py` first."""

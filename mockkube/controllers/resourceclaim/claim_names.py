@@ -1,4 +1,4 @@
-"""ResourceClaims made for pods, and who may have them.
+"""ResourceClaims of pods: generated names, owners and reservations.
 
 upstream 1.36: staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
 """
@@ -10,12 +10,12 @@ from mockkube.controllers.framework.controller_ref_manager import controller_of,
 from mockkube.controllers.pods.status_writer import FINISHED
 
 RESERVED_MAX: Final = 256
+# Longest generateName that leaves room for a hyphen and five characters in a name of 63.
 _BASE_MAX: Final = 57
-"""Room for a hyphen and five characters in a name of 63."""
 
 
 def generated_name(pod: str, claim: str) -> str:
-    """Return what the name of a claim made for a pod begins with: enough of both to be recognized."""
+    """Return the generateName of a pod's claim, with as much of both names as fits."""
     text = f"{pod}-{claim}-"
     if len(text) <= _BASE_MAX:
         return text
@@ -23,20 +23,21 @@ def generated_name(pod: str, claim: str) -> str:
 
 
 def done(pod: ReadOnlyObject) -> bool:
-    """Whether a pod needs its claims no more: it has ended, or goes before it ever ran."""
+    """Return whether a pod needs its claims no more: finished, or deleted before it was bound."""
     if pod.get("status", {}).get("phase") in FINISHED:
         return True
+    # A terminating pod on a node may still run, and the kubelet needs its devices until it ends.
     return terminating(pod) and not pod["spec"].get("nodeName")
 
 
 def owning_pod(claim: ReadOnlyObject) -> str:
-    """Return the uid of the pod a claim was made for; empty if for none."""
+    """Return the uid of the pod a claim was created for; empty if for none."""
     owner = controller_of(claim)
     return owner["uid"] if owner is not None and owner["kind"] == "Pod" else ""
 
 
 def may_reserve(claim: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
-    """Whether an allocated claim is to be reserved for a pod, and has room for it."""
+    """Return whether an allocated claim is not reserved for a pod yet and has room for it."""
     status = claim.get("status", {})
     reserved = status.get("reservedFor", ())
     mine = any(one["uid"] == pod["metadata"]["uid"] for one in reserved)
@@ -44,7 +45,7 @@ def may_reserve(claim: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
 
 
 def reserved_for(claim: ReadOnlyObject, pod: ReadOnlyObject) -> Object:
-    """Return the claim reserved for one more pod."""
+    """Return the claim with a reservation for one more pod."""
     status, metadata = claim.get("status", {}), pod["metadata"]
     consumer = {"resource": "pods", "name": metadata["name"], "uid": metadata["uid"]}
     return {**claim, "status": {**status, "reservedFor": [*status.get("reservedFor", ()), consumer]}}

@@ -1,7 +1,7 @@
-"""resourceclaim-controller: makes claims of pods' templates, and frees claims whose pods are done.
+"""resourceclaim-controller: creates claims from the templates of pods, and frees claims of finished pods.
 
 Two queues: `PodClaims` by pod, `ClaimReservations` by claim. upstream 1.36: pkg/controller/resourceclaim/controller.go
-differs: claims shared by a PodGroup (DRAWorkloadResourceClaims, alpha) are not made.
+differs: claims shared by a PodGroup (DRAWorkloadResourceClaims, alpha) are not created.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ _DELETED_MAX: Final = 500
 
 
 class PodClaims(Controller):
-    """Keys are pods: their claims are made, and reserved where no scheduler did."""
+    """Controller of claims of pods; keys are pods."""
 
     name: ClassVar[str] = "resourceclaim-controller"
     source: ClassVar[str] = "resource_claim"
@@ -50,6 +50,7 @@ class PodClaims(Controller):
     def _pod_changed(self, change: Change) -> None:
         pod, gone = change.object, change.type is EventType.DELETED
         names = _names(pod)
+        # The scheduler creates this claim for extended resources; the pod's spec does not name it.
         extended = pod.get("status", {}).get("extendedResourceClaimStatus")
         if not pod["spec"].get("resourceClaims") and not extended:
             return
@@ -74,11 +75,11 @@ class PodClaims(Controller):
             self.keys.add(key_of(pod))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Make the claims that a pod lacks, tell the pod their names, and reserve what it needs."""
+        """Create missing claims, write their names to the pod's status, reserve those of a bound pod."""
         pod = self.pods.get(key)
         if pod is None or terminating(pod):
             return DONE
-        made: list[Object] = []
+        statuses: list[Object] = []
         for wanted in pod["spec"].get("resourceClaims", ()):
             try:
                 name = await self._ensure(pod, wanted)
@@ -87,15 +88,18 @@ class PodClaims(Controller):
                 self.events.record(pod, "Warning", "FailedResourceClaimCreation", text)
                 raise ApiError(f"pod {key}, {text}") from error
             if name:
-                made.append({"name": wanted["name"], "resourceClaimName": name})
-        if made:
-            pod = await self.client.patch("Pod", key, {"status": {"resourceClaimStatuses": made}}, subresource="status")
+                statuses.append({"name": wanted["name"], "resourceClaimName": name})
+        if statuses:
+            pod = await self.client.patch(
+                "Pod", key, {"status": {"resourceClaimStatuses": statuses}}, subresource="status"
+            )
+        # A pod that was bound without the scheduler has nobody else to reserve its claims.
         if pod["spec"].get("nodeName"):
             await self._reserve(pod)
         return DONE
 
     async def _ensure(self, pod: ReadOnlyObject, wanted: ReadOnlyObject) -> str:
-        """Return the name of the claim just made or found for a pod's wish; empty if nothing is to be told."""
+        """Return the name of a claim to write to the pod's status; empty if there is none to write."""
         known = device_claim(pod, wanted)
         if known.unneeded or not wanted.get("resourceClaimTemplateName"):
             return ""
@@ -107,8 +111,10 @@ class PodClaims(Controller):
         return name
 
     def _orphan(self, pod: ReadOnlyObject, name: str) -> ReadOnlyObject | None:
-        """Return a claim that was made for the wish before, though the pod was not told."""
+        """Return a claim that was created for the pod but is not in its status."""
         uid = pod["metadata"]["uid"]
+        # The controller may have been interrupted between creating the claim and writing its name: a second claim would
+        # be a leak.
         owned = (one for one in self.claims.all(pod["metadata"]["namespace"]) if owning_pod(one) == uid)
         return next((one for one in owned if one["metadata"].get("annotations", {}).get(POD_CLAIM) == name), None)
 
@@ -126,10 +132,10 @@ class PodClaims(Controller):
             "labels": given.get("labels", {}),
         }
         try:
-            made = await self.client.create(CLAIM, {"metadata": new, "spec": template["spec"]["spec"]})
+            created = await self.client.create(CLAIM, {"metadata": new, "spec": template["spec"]["spec"]})
         except ApiError as error:
             raise ApiError(f"create ResourceClaim : {error.message}") from error
-        return self.claims.wrote(made)
+        return self.claims.wrote(created)
 
     def _template(self, pod: ReadOnlyObject, name: str) -> ReadOnlyObject:
         template = self.templates.get(Key(pod["metadata"]["namespace"], name))
@@ -144,7 +150,7 @@ class PodClaims(Controller):
         return template
 
     async def _reserve(self, pod: ReadOnlyObject) -> None:
-        """Reserve the allocated claims of a pod that was bound without asking for them."""
+        """Reserve the allocated claims of a bound pod."""
         for wanted in pod["spec"].get("resourceClaims", ()):
             known = device_claim(pod, wanted)
             claim = self.claims.get(Key(pod["metadata"]["namespace"], known.name)) if known.name else None
@@ -174,7 +180,7 @@ def _templates_of(pod: ReadOnlyObject) -> list[str]:
 
 
 class ClaimReservations(Controller):
-    """Keys are claims: what is reserved for pods that are done is reserved no more; unused, a claim is given back."""
+    """Controller of reservations; keys are claims. Removes those of finished pods, and unused claims."""
 
     name: ClassVar[str] = "resourceclaim-controller/claims"
     source: ClassVar[str] = "resource_claim"
@@ -186,7 +192,7 @@ class ClaimReservations(Controller):
         self.follow(CLAIM, self._claim_changed)
 
     def forget(self, pod: ReadOnlyObject) -> None:
-        """Take note that a pod is gone for good."""
+        """Remember that a pod was deleted."""
         self._deleted[pod["metadata"]["uid"]] = None
 
     def _claim_changed(self, change: Change) -> None:
@@ -194,7 +200,7 @@ class ClaimReservations(Controller):
             self.keys.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Look at who has a claim reserved, and whether anybody still wants it."""
+        """Remove outdated reservations; deallocate or delete a claim without any."""
         claim = self._claims.get(key)
         if claim is None:
             return DONE
@@ -213,11 +219,13 @@ class ClaimReservations(Controller):
     async def _is_kept(self, namespace: str, consumer: ReadOnlyObject) -> bool:
         if consumer.get("apiGroup") or consumer["resource"] != "pods":
             return True
+        # Saves a request for each pod that was observed to be deleted.
         if consumer["uid"] in self._deleted:
             return False
         pod = self._pods.get(Key(namespace, consumer["name"]))
         if pod is not None:
             return bool(pod["metadata"]["uid"] == consumer["uid"]) and not done(pod)
+        # The informer of pods may lag behind that of claims, so a missing pod is looked up on the server.
         try:
             pod = await self.client.get("Pod", Key(namespace, consumer["name"]))
         except NotFound:
@@ -225,6 +233,7 @@ class ClaimReservations(Controller):
         return bool(pod["metadata"]["uid"] == consumer["uid"])
 
     async def _release(self, claim: ReadOnlyObject, remaining: Sequence[ReadOnlyObject]) -> None:
+        # Without the finalizer the allocation was not made by a scheduler, so it is not undone here.
         allocated = bool(remaining) or not _protected(claim)
         claim = await self._write_status(claim, remaining, allocated=allocated)
         if _protected(claim) and "allocation" not in claim.get("status", {}):
@@ -244,7 +253,7 @@ class ClaimReservations(Controller):
         self._claims.wrote(await self.client.update(CLAIM, without_finalizer(claim, FINALIZER)))
 
     async def _delete_unused(self, claim: ReadOnlyObject) -> None:
-        """Delete a claim that was made for a pod that will not run; for one that is gone the garbage collector does."""
+        """Delete a claim whose pod will not run; for a deleted pod the garbage collector does this."""
         for owner in claim["metadata"].get("ownerReferences", ()):
             if owner.get("controller") and (owner["apiVersion"], owner["kind"]) == ("v1", "Pod"):
                 pod = self._pods.get(Key(claim["metadata"]["namespace"], owner["name"]))
@@ -257,7 +266,7 @@ def _protected(claim: ReadOnlyObject) -> bool:
 
 
 def build(setting: Setting) -> Iterable[Controller]:
-    """Return the two queues."""
+    """Return the queue of pods and the queue of claims."""
     pods = PodClaims(setting)
     yield pods
     yield pods.reservations

@@ -1,4 +1,4 @@
-"""The claims of a stateful set's pods: what they look like, and to whom they belong by its retention policy.
+"""Claims of a StatefulSet's pods: templates, and owners by the retention policy.
 
 upstream 1.36: pkg/controller/statefulset/stateful_set_utils.go
 """
@@ -21,7 +21,7 @@ CLAIM: Final = "PersistentVolumeClaim"
 
 
 def claims_of(owner: ReadOnlyObject, pod: ReadOnlyObject) -> list[Object]:
-    """Return the claims a pod needs, with the labels by which the set selects."""
+    """Return the claims a pod needs, with the labels of the set's selector."""
     selected = (owner["spec"].get("selector") or {}).get("matchLabels") or {}
 
     def claim(template: ReadOnlyObject) -> Object:
@@ -37,7 +37,7 @@ def claims_of(owner: ReadOnlyObject, pod: ReadOnlyObject) -> list[Object]:
 
 
 def is_kept_when_scaled(owner: ReadOnlyObject) -> bool:
-    """Whether the claims of pods that are scaled away are kept for pods to come."""
+    """Return whether claims are retained when the set is scaled down."""
     return _policy(owner, "whenScaled") == RETAIN
 
 
@@ -71,12 +71,13 @@ def _is_stale(claim: ReadOnlyObject, obj: ReadOnlyObject, api_version: str, kind
 
 
 def belongs_to_former_pod(claim: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
-    """Whether a claim is about to go with an earlier pod of the same name."""
+    """Return whether an earlier pod of the same name owns a claim, which is deleted with it."""
     return _is_stale(claim, pod, "v1", "Pod")
 
 
 def has_rival(claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
-    """Whether somebody else controls a claim that the set's policy wants to delete one day."""
+    """Return whether another controller owns a claim that the policy could delete."""
+    # With Retain for both the set never owns claims, so other owners do not matter.
     if _policy(owner, "whenScaled") == RETAIN and _policy(owner, "whenDeleted") == RETAIN:
         return False
     return any(_is_rival(reference, owner, pod) for reference in _owners(claim))
@@ -92,6 +93,7 @@ def _is_rival(reference: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObj
 
 def _wanted_owners(owner: ReadOnlyObject, pod: ReadOnlyObject) -> tuple[bool, bool]:
     """Return whether the set, and whether the pod, should own the claims."""
+    # A pod beyond the replicas owns its claims, so that they are deleted together with it.
     scaled_away = ordinal_of(pod) not in ordinals(owner)
     if is_kept_when_scaled(owner):
         return _policy(owner, "whenDeleted") != RETAIN, False
@@ -99,7 +101,8 @@ def _wanted_owners(owner: ReadOnlyObject, pod: ReadOnlyObject) -> tuple[bool, bo
 
 
 def is_owner_up_to_date(claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
-    """Whether a claim's owners are those of the policy; one that looks strange is left as it is."""
+    """Return whether a claim has the owners of the policy, or is not to be touched."""
+    # A stale owner reference lets the garbage collector delete the claim: changing it now would race with that.
     if _is_stale(claim, owner, API_VERSION, KIND) or belongs_to_former_pod(claim, pod):
         return True
     owned = _is_owned_by(claim, owner), _is_owned_by(claim, pod)
@@ -112,7 +115,7 @@ def is_owner_up_to_date(claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadO
 
 
 def with_owners(claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> Object:
-    """Return a claim that belongs to whom the policy says; to neither when somebody else controls it."""
+    """Return a claim with the owners of the policy; with neither if another controller owns it."""
     references = [one for one in _owners(claim) if not _names_either(one, owner, pod)]
     if not has_rival(claim, owner, pod):
         by_set, by_pod = _wanted_owners(owner, pod)

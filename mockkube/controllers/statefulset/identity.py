@@ -1,4 +1,4 @@
-"""Who the pods of a stateful set are: names, ordinals, volumes, and pods made in their image.
+"""Identity of a StatefulSet's pods: names, ordinals, labels, volumes.
 
 upstream 1.36: pkg/controller/statefulset/stateful_set_utils.go
 """
@@ -20,13 +20,13 @@ _ORDINAL_MAX: Final = 2**31 - 1
 
 
 def parent_of(pod: ReadOnlyObject) -> str:
-    """Return the name of the set a pod belongs to, by its own name; empty when it tells of none."""
+    """Return the name of a pod's set, from the pod's name; empty if it has no ordinal."""
     found = _MEMBER.fullmatch(pod["metadata"]["name"])
     return found[1] if found else ""
 
 
 def ordinal_of(pod: ReadOnlyObject) -> int:
-    """Return the number at the end of a pod's name; -1 when there is none."""
+    """Return the ordinal at the end of a pod's name; -1 if there is none."""
     found = _MEMBER.fullmatch(pod["metadata"]["name"])
     number = int(found[2]) if found else -1
     return number if number <= _ORDINAL_MAX else -1
@@ -38,38 +38,38 @@ def pod_name(owner: ReadOnlyObject, ordinal: int) -> str:
 
 
 def ordinals(owner: ReadOnlyObject) -> range:
-    """Return the ordinals a set asks for."""
+    """Return the ordinals of the wanted replicas."""
     spec = owner["spec"]
     start = (spec.get("ordinals") or {}).get("start", 0)
     return range(start, start + spec.get("replicas", 1))
 
 
 def revision_of(pod: ReadOnlyObject) -> str:
-    """Return the name of the revision a pod was made from."""
+    """Return the name of the revision a pod was created from."""
     revision: str = (pod["metadata"].get("labels") or {}).get(HASH_LABEL, "")
     return revision
 
 
 def claim_templates(owner: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
-    """Return what the claims of each pod are made from."""
+    """Return the volumeClaimTemplates of a set."""
     templates: Sequence[ReadOnlyObject] = owner["spec"].get("volumeClaimTemplates") or ()
     return templates
 
 
 def claim_name(owner: ReadOnlyObject, template: ReadOnlyObject, ordinal: int) -> str:
-    """Return the name of a claim of the pod of an ordinal."""
+    """Return the name of the claim for a template and an ordinal."""
     return f"{template['metadata']['name']}-{pod_name(owner, ordinal)}"
 
 
 def identity_matches(owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
-    """Whether a pod bears the name, and the label with its name, that it should."""
+    """Return whether a pod has the name and the pod-name label of its ordinal."""
     metadata, ordinal = pod["metadata"], ordinal_of(pod)
     named = ordinal >= 0 and metadata["name"] == pod_name(owner, ordinal)
     return named and (metadata.get("labels") or {}).get(POD_NAME_LABEL) == metadata["name"]
 
 
 def storage_matches(owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
-    """Whether a pod's volumes are its claims."""
+    """Return whether a pod's volumes use its claims."""
     ordinal = ordinal_of(pod)
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
 
@@ -77,6 +77,7 @@ def storage_matches(owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
         claim = (volumes.get(template["metadata"]["name"]) or {}).get("persistentVolumeClaim") or {}
         return bool(claim.get("claimName") == claim_name(owner, template, ordinal))
 
+    # Additional volumes are allowed: admission plugins add some.
     return ordinal >= 0 and all(mounted(template) for template in claim_templates(owner))
 
 
@@ -88,7 +89,7 @@ def with_identity(owner: ReadOnlyObject, pod: ReadOnlyObject, ordinal: int) -> O
 
 
 def with_storage(owner: ReadOnlyObject, pod: ReadOnlyObject) -> Object:
-    """Return a pod whose volumes are its claims, and those of its own that no claim replaces."""
+    """Return a pod with volumes for its claims, in place of template volumes of the same name."""
     own = pod["spec"].get("volumes") or ()
     names = [template["metadata"]["name"] for template in claim_templates(owner)]
     volumes = [*_claim_volumes(owner, ordinal_of(pod)), *(volume for volume in own if volume["name"] not in names)]
@@ -103,7 +104,7 @@ def _claim_volumes(owner: ReadOnlyObject, ordinal: int) -> Iterator[Object]:
 
 
 def new_pod(owner: ReadOnlyObject, revision: str, ordinal: int) -> Object:
-    """Return the pod of an ordinal, made from the set's template as it was at a revision."""
+    """Return the pod of an ordinal for a revision of the set."""
     made = pod_from(owner["spec"]["template"], owner, API_VERSION, KIND, labels={HASH_LABEL: revision})
     pod = with_identity(owner, made, ordinal)
     network = {"hostname": pod["metadata"]["name"], "subdomain": owner["spec"].get("serviceName", "")}

@@ -1,4 +1,4 @@
-"""What is done to the pods of a stateful set and to their claims, and the events that tell of it.
+"""Stateful pod control: creates, updates and deletes pods and their claims, with upstream's events.
 
 upstream 1.36: pkg/controller/statefulset/stateful_pod_control.go
 """
@@ -35,21 +35,21 @@ _CONFLICTING: Final = (
     "PersistentVolumeClaim {} has a conflicting OwnerReference that acts as a manging controller,"
     " the retention policy is ignored for this claim"
 )
+# Attempts to update a pod that others change at the same time (upstream: retry.DefaultBackoff).
 TRIES_MAX: Final = 4
-"""How often a pod that somebody else changes at the same time is written in one go."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatefulHand:
-    """Makes, mends and deletes pods; their claims come before them and stay after them."""
+    """Creates, updates and deletes pods of stateful sets, and the claims they need."""
 
     client: Client
     events: EventRecorder
     pods: ListWatch
     claims: ListWatch
     writes: OwnWrites
+    # Capitalization of verbs in messages: `Create Pod`, or `create Pod` in older releases.
     spelled: Callable[[str], str]
-    """How verbs begin in messages: `Create Pod`, or `create Pod` in older releases."""
 
     async def create(self, owner: ReadOnlyObject, pod: Object) -> None:
         """Create the claims of a pod, then the pod."""
@@ -57,6 +57,7 @@ class StatefulHand:
         error: ApiError | None = None
         try:
             self.writes.wrote(key_of(owner), "Pod", await self.client.create("Pod", pod))
+        # The informer lags behind; upstream records no event for this.
         except AlreadyExists:
             raise
         except ApiError as failure:
@@ -67,7 +68,7 @@ class StatefulHand:
             raise error
 
     async def delete(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
-        """Delete a pod; one that has gone already counts as deleted."""
+        """Delete a pod; a missing one counts as deleted."""
         try:
             await self.client.delete("Pod", key_of(pod))
         except NotFound:
@@ -78,15 +79,16 @@ class StatefulHand:
         self._tell("delete", owner, pod, None)
 
     async def mend(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
-        """Bring back a pod's labels and volumes, and its claims' owners, where they are not as they should be."""
+        """Restore the labels, volumes and claim owners of a pod."""
         error: ApiError | None = None
         wrote = False
         for _ in range(TRIES_MAX):
-            mended = await self._mended(owner, pod)
-            error = None if mended is None else await self._update(owner, mended)
-            wrote = wrote or mended is not None
+            updated_pod = await self._mended(owner, pod)
+            error = None if updated_pod is None else await self._update(owner, updated_pod)
+            wrote = wrote or updated_pod is not None
             if not isinstance(error, Conflict):
                 break
+            # As upstream, the retry starts from the informer's object and not from the server's.
             pod = self.pods.get(key_of(pod)) or pod
         if wrote:
             self._tell("update", owner, pod, error)
@@ -94,16 +96,16 @@ class StatefulHand:
             raise error
 
     async def complete_claims(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
-        """Create the claims that a pod is waiting for."""
+        """Create the missing claims of a pending pod."""
         await self._create_claims(owner, pod, "")
         await self._hand_over(owner, pod)
 
     def owners_match(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
-        """Whether the claims of a pod belong to whom the retention policy says."""
+        """Return whether the claims of a pod have the owners of the retention policy."""
         return all(is_owner_up_to_date(claim, owner, pod) for claim in self._present(owner, pod))
 
     async def pass_on(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
-        """Give the claims of a pod to whom the retention policy says."""
+        """Set the owners of a pod's claims by the retention policy."""
         for claim in self._present(owner, pod):
             if has_rival(claim, owner, pod):
                 message = _CONFLICTING.format(claim["metadata"]["name"])
@@ -112,7 +114,7 @@ class StatefulHand:
                 await self._rewrite(claim, owner, pod)
 
     def waits_for_claims(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
-        """Whether a pod cannot be made yet: claims go away with an earlier pod of its name."""
+        """Return whether claims of an earlier pod of this name must be deleted first."""
         if is_kept_when_scaled(owner):
             return False
         return any(belongs_to_former_pod(claim, pod) for claim in self._present(owner, pod))
@@ -130,7 +132,7 @@ class StatefulHand:
         return None
 
     async def _mended(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> Object | None:
-        """Return a pod as it should be; None when there is nothing to write."""
+        """Return the pod with the right identity and storage; None if nothing is to be written."""
         mended: Object | None = None
         if not identity_matches(owner, pod):
             mended = with_identity(owner, pod, ordinal_of(pod))
@@ -139,6 +141,7 @@ class StatefulHand:
             await self._create_claims(owner, pod, "update")
         if not self.owners_match(owner, pod):
             await self._hand_over(owner, pod)
+            # As upstream, the pod is written after its claims changed, even if it has not changed itself.
             mended = mended or dict(pod)
         return mended
 
@@ -158,16 +161,17 @@ class StatefulHand:
         self.writes.wrote(key_of(owner), CLAIM, written)
 
     async def _create_claims(self, owner: ReadOnlyObject, pod: ReadOnlyObject, verb: str) -> None:
-        """Create the claims a pod lacks; when one cannot be had, tell so of the pod if a verb is given, and raise."""
+        """Create missing claims; on failure record an event of the verb, if one is given, and raise."""
         complaints = [text for claim in claims_of(owner, pod) if (text := await self._create_claim(owner, pod, claim))]
         if complaints:
+            # One error is shown plainly, several as Go's aggregate prints them.
             error = ApiError(complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]")
             if verb:
                 self._tell(verb, owner, pod, error)
             raise error
 
     async def _create_claim(self, owner: ReadOnlyObject, pod: ReadOnlyObject, claim: Object) -> str:
-        """Return why a pod's claim is not to be had; empty when it is."""
+        """Create a claim if it is missing; return why it cannot be used, or an empty string."""
         name, present = claim["metadata"]["name"], self.claims.get(key_of(claim))
         if present is not None:
             return f"pvc {name} is being deleted" if present["metadata"].get("deletionTimestamp") else ""

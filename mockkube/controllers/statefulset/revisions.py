@@ -1,4 +1,4 @@
-"""The revisions of stateful sets: the newest, the one an update replaces, and those that are forgotten.
+"""Revisions of a StatefulSet: current and update revision, comparison, history limit.
 
 upstream 1.36: pkg/controller/statefulset/stateful_set_control.go (getStatefulSetRevisions, truncateHistory),
 pkg/controller/history/controller_history.go (NewControllerRevision, HashControllerRevision)
@@ -19,43 +19,44 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.proposals.lending import schema_for
 from mockkube.proposals.outside import trains_of
 
+# Label of a revision with its hash; pods carry the revision's name in `controller-revision-hash`.
 REVISION_HASH_LABEL: Final = "controller.kubernetes.io/hash"
-"""What a revision tells its hash in; pods name the revision itself in `controller-revision-hash`."""
 
+# Returns whether applying a revision to a set changes nothing.
 Same = Callable[[ReadOnlyObject, ReadOnlyObject], bool]
-"""Whether a set is what a revision would make of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatefulHistory:
-    """The revisions of a set: what it was before the present update, what it is now, and all there were."""
+    """Current revision, update revision, and all existing revisions of a set."""
 
     current: ReadOnlyObject
     update: ReadOnlyObject
+    # The oldest first; without an update revision that was created just now.
     every: tuple[ReadOnlyObject, ...]
-    """The oldest first; without one that has only been made now."""
 
 
 def restored(owner: ReadOnlyObject, revision: ReadOnlyObject) -> Object:
-    """Return a set as it was at a revision."""
+    """Return a set with the pod template of a revision."""
     template = {name: value for name, value in revision["data"]["spec"]["template"].items() if name != "$patch"}
     return {**owner, "spec": {**owner["spec"], "template": template}}
 
 
 def never(owner: ReadOnlyObject, revision: ReadOnlyObject) -> bool:
-    """Say of no revision that it means the same in other words."""
+    """Return False: only equal data makes revisions equal."""
     return False
 
 
 def same_meaning(capabilities: Capabilities) -> Same:
-    """Return what compares as a component reads: fields it does not know are nothing, defaults are filled in."""
+    """Return the comparison that decodes both templates as this version does, with defaults filled in."""
     if not capabilities.enabled("StatefulSetSemanticRevisionComparison"):
         return never
-    lens = Sight(schema_for(capabilities.version, trains_of(capabilities))).lens("apps", "v1", KIND)
+    # A revision of an older release lacks fields that are defaulted now; compared literally it would restart all pods.
+    decode = Sight(schema_for(capabilities.version, trains_of(capabilities))).lens("apps", "v1", KIND)
 
     def same(owner: ReadOnlyObject, revision: ReadOnlyObject) -> bool:
         try:
-            seen = lens(restored(owner, revision))
+            seen = decode(restored(owner, revision))
         except Internal:
             return False
         default_template(seen["spec"]["template"], capabilities)
@@ -66,22 +67,23 @@ def same_meaning(capabilities: Capabilities) -> Same:
 
 @dataclass(frozen=True, slots=True)
 class StatefulArchive(Archive):
-    """Keeps the revisions of stateful sets, which pods are marked with by name."""
+    """Creates, adopts, renumbers and deletes the ControllerRevisions of stateful sets."""
 
     label: ClassVar[str] = REVISION_HASH_LABEL
 
     same: Same = never
 
     def mark(self, owner: ReadOnlyObject, data: Object) -> str:
-        """Return the hash of what is kept, as it is written in JSON, and of the collisions met before."""
+        """Return the hash of the revision data as JSON, with the collision count."""
         collisions = (owner.get("status") or {}).get("collisionCount", 0)
         return safe_name(fnv32(go_json(data) + str(collisions).encode()))
 
     async def history_of(self, owner: ReadOnlyObject) -> StatefulHistory:
-        """Return the history of a set, with a revision for what it is now, made if it is new."""
+        """Return the revisions of a set; create one if the present template has none."""
         every = tuple(by_number(await self.claimed(owner)))
         update = await self._newest(owner, every)
         named = (owner.get("status") or {}).get("currentRevision", "")
+        # Without a known current revision the set is new, or its status was lost: there is no update to continue.
         current = next((one for one in every if one["metadata"]["name"] == named), update)
         return StatefulHistory(current, update, every)
 
@@ -92,12 +94,13 @@ class StatefulArchive(Archive):
         equal = [one for one in every if one.get("data") == data]
         if last is not None and (last.get("data") == data or (not equal and self.same(owner, last))):
             return last
-        if equal:  # a rollback: what was comes first again
+        # A rollback: the old revision gets the highest number instead of being created again.
+        if equal:
             return await self.client.update("ControllerRevision", {**equal[-1], "revision": number})
         return await self._make(owner, data, number)
 
     async def forget(self, owner: ReadOnlyObject, history: StatefulHistory, live: Iterable[str]) -> None:
-        """Delete the oldest revisions beyond the history that is kept; those that pods are of do not count."""
+        """Delete the oldest unused revisions beyond revisionHistoryLimit."""
         used = {history.current["metadata"]["name"], history.update["metadata"]["name"], *live}
         unused = [one for one in history.every if one["metadata"]["name"] not in used]
         surplus = len(unused) - owner["spec"].get("revisionHistoryLimit", 10)

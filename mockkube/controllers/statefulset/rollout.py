@@ -1,4 +1,4 @@
-"""Which pods of a stateful set are made, kept and deleted, in which order; and what its status says of them.
+"""Plan of a StatefulSet: pods to create, keep and delete, their order, and the resulting status.
 
 upstream 1.36: pkg/controller/statefulset/stateful_set_control.go
 """
@@ -19,79 +19,80 @@ from mockkube.controllers.statefulset.identity import new_pod, ordinal_of, ordin
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
+# Most pods that one reconciliation creates. Upstream plans all of them, however many.
 BURST_MAX: Final = 500
-"""How many pods one reconciliation creates; upstream plans all of them, however many."""
+# From this version on a pod that is ready but not yet available holds up updates and deletions.
 _AVAILABILITY_COUNTS: Final = Version(1, 34)
-"""Since then a pod that is ready but not for long enough holds up updates and deletions."""
 _COUNTS: Final = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "replicas")
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How pods are judged at one version with one set of gates."""
+    """Features of the stateful set controller at one version and set of gates."""
 
     availability_counts: bool
+    # An update may delete up to `maxUnavailable` pods at a time.
     several_at_once: bool
-    """An update may take several pods away at a time, as many as `maxUnavailable` says."""
 
     @classmethod
     def of(cls, capabilities: Capabilities) -> "Rules":
-        """Return the rules of a component."""
+        """Return the features that a component's capabilities enable."""
         counts = capabilities.version >= _AVAILABILITY_COUNTS
         return cls(counts, capabilities.enabled("MaxUnavailableStatefulSet"))
 
 
 class Need(StrEnum):
-    """What a pod that the set asks for needs."""
+    """Next action on a pod that the set wants."""
 
     NOTHING = "nothing"
     DELETION = "deletion"
     CREATION = "creation"
+    # The pod is not ready yet: ordered sets wait for it.
     TIME = "time"
-    """It is not where it should be yet: ordered sets wait for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """A set at one moment: the pods it asks for by their ordinals, some only to be made, and those beyond.
+    """A set at one moment: wanted pods by ordinal (some still to be created), and condemned ones.
 
-    Of the pods to be made there are the lowest few, so that a set of any size costs what its pods cost.
+    Only the lowest few of the missing pods are planned, so that the cost of a plan depends on the existing pods.
     """
 
     owner: ReadOnlyObject
+    # Name of the revision before the present update, or of the present one.
     current: str
-    """The name of the revision before the present update, or of the present one."""
     update: str
     replicas: Sequence[ReadOnlyObject]
+    # Pods beyond the wanted ordinals, the highest ordinal first.
     condemned: Sequence[ReadOnlyObject]
-    """The highest ordinal first."""
     now: datetime
     rules: Rules
+    # Number of wanted pods that are not in the plan.
     missing: int = 0
-    """How many more pods are asked for."""
+    # The highest ordinal among these; -1 if there are none.
     highest_missing: int = -1
-    """The highest ordinal among these; -1 if there are none."""
 
     @property
     def ordered(self) -> bool:
-        """Whether one pod is seen to at a time."""
+        """True if pods are processed one at a time (podManagementPolicy OrderedReady)."""
         return bool(self.owner["spec"].get("podManagementPolicy") != "Parallel")
 
     def is_available(self, pod: ReadOnlyObject) -> bool:
-        """Whether a pod has been ready for as long as the set wants."""
+        """Return whether a pod has been ready for minReadySeconds."""
         return is_available(pod, self.owner["spec"].get("minReadySeconds", 0), self.now)
 
     def is_missed(self, pod: ReadOnlyObject) -> bool:
-        """Whether a pod does not serve, or will not for long."""
+        """Return whether a pod is not available, or terminating."""
         serves = self.is_available(pod) if self.rules.availability_counts else is_running_and_ready(pod)
         return not serves or terminating(pod)
 
     def first_missed(self) -> ReadOnlyObject | None:
-        """Return the pod that others wait for: the lowest one missed, of those asked for before those beyond."""
+        """Return the unavailable pod that others wait for: replicas first, then condemned, by ordinal."""
         return next((pod for pod in (*self.replicas, *reversed(self.condemned)) if self.is_missed(pod)), None)
 
     def need_of(self, pod: ReadOnlyObject) -> Need:
-        """Return what a pod that the set asks for needs first."""
+        """Return the next action on a wanted pod."""
+        # A finished pod is deleted and created again under its name, whatever its restart policy.
         if is_finished(pod):
             return Need.TIME if terminating(pod) else Need.DELETION
         if not is_created(pod):
@@ -100,15 +101,16 @@ class Roster:
         return Need.NOTHING if settled else Need.TIME
 
     def may_go(self, pod: ReadOnlyObject) -> bool:
-        """Whether it is the turn of a pod beyond what the set asks for."""
+        """Return whether a condemned pod may be deleted now."""
         if terminating(pod):
             return False
+        # An ordered set scales down only while all other pods are available; the unavailable one itself may go.
         if not self.ordered or pod is self.first_missed():
             return True
         return is_running_and_ready(pod) and self.is_available(pod)
 
     def outdated(self) -> list[ReadOnlyObject]:
-        """Return the pods that an update takes away now."""
+        """Return the pods that a rolling update deletes now."""
         strategy = self.owner["spec"].get("updateStrategy") or {}
         if strategy.get("type") == "OnDelete":
             return []
@@ -119,11 +121,13 @@ class Roster:
         if not self.rules.several_at_once:
             return self._last_outdated(due)
         allowed = max(scaled(rolling.get("maxUnavailable", 1), wanted(self.owner), math.floor), 1)
+        # Missing pods are unavailable too.
         allowed -= sum(self.is_missed(pod) for pod in self.replicas) + self.missing
         return [pod for pod in reversed(due) if self._is_outdated(pod)][: max(allowed, 0)]
 
     def _last_outdated(self, due: Sequence[ReadOnlyObject]) -> list[ReadOnlyObject]:
         for pod in reversed(due):
+            # A missing pod above this one must come up first: updates go from the highest ordinal down.
             if ordinal_of(pod) < self.highest_missing:
                 return []
             if self._is_outdated(pod):
@@ -136,7 +140,7 @@ class Roster:
         return revision_of(pod) != self.update and not terminating(pod)
 
     def counts(self, pods: Iterable[ReadOnlyObject]) -> Object:
-        """Return the numbers of a status that tells of these pods."""
+        """Return the counts of a status for these pods."""
         created = [pod for pod in pods if is_created(pod)]
         ready = [pod for pod in created if is_running_and_ready(pod)]
         revisions = [revision_of(pod) for pod in created if not terminating(pod)]
@@ -149,7 +153,7 @@ class Roster:
         }
 
     def status(self, pods: Iterable[ReadOnlyObject]) -> Object:
-        """Return the status of the set when these are its pods."""
+        """Return the status of the set for these pods."""
         return {
             "observedGeneration": self.owner["metadata"].get("generation", 0),
             "currentRevision": self.current,
@@ -160,18 +164,18 @@ class Roster:
 
 
 def is_created(pod: ReadOnlyObject) -> bool:
-    """Whether the API server knows a pod."""
+    """Return whether a pod exists on the server; planned ones have no phase."""
     return bool((pod.get("status") or {}).get("phase"))
 
 
 def is_running_and_ready(pod: ReadOnlyObject) -> bool:
-    """Whether a pod runs and is ready."""
+    """Return whether a pod is running and ready."""
     return (pod.get("status") or {}).get("phase") == "Running" and is_ready(pod)
 
 
 @dataclass(frozen=True, slots=True)
 class Editions:
-    """A set as it was at its current revision and as it is at its newest."""
+    """The set at its current revision and at its update revision."""
 
     current: ReadOnlyObject
     current_name: str
@@ -179,13 +183,14 @@ class Editions:
     update_name: str
 
     def pod(self, ordinal: int) -> Object:
-        """Return the pod of an ordinal: below the partition as it was."""
+        """Return a new pod of an ordinal, from the current revision if it is below the partition."""
         rolling = (self.current["spec"].get("updateStrategy") or {}).get("rollingUpdate")
         start = ordinals(self.current).start
         if rolling is not None:
             kept = start + rolling.get("partition", 0)
         else:
             is_rolling = (self.current["spec"].get("updateStrategy") or {}).get("type") == "RollingUpdate"
+            # Without rollingUpdate parameters upstream keeps as many pods at the current revision as the status says.
             kept = start + counted(self.current, "currentReplicas") if is_rolling else start
         if ordinal < kept:
             return new_pod(self.current, self.current_name, ordinal)
@@ -195,9 +200,10 @@ class Editions:
 def roster_of(
     owner: ReadOnlyObject, editions: Editions, pods: Iterable[ReadOnlyObject], now: datetime, rules: Rules
 ) -> Roster:
-    """Return a set with the pods it has and those it lacks; pods without an ordinal are passed over."""
+    """Return the plan of a set with these pods; pods without an ordinal are ignored."""
     present, asked = {ordinal_of(pod): pod for pod in pods}, ordinals(owner)
     condemned = sorted((one for one in present if one >= 0 and one not in asked), reverse=True)
+    # An ordered set creates one pod at a time anyway.
     burst = BURST_MAX if owner["spec"].get("podManagementPolicy") == "Parallel" else 1
     made = islice((one for one in asked if one not in present), burst)
     planned = {ordinal: editions.pod(ordinal) for ordinal in made}
@@ -216,7 +222,7 @@ def roster_of(
 
 
 def completed(owner: ReadOnlyObject, status: ReadOnlyObject) -> Object:
-    """Return a status in which an update that has reached every pod is over."""
+    """Return the status with the update revision as current one if all pods are updated and ready."""
     everywhere = all(status[name] == wanted(owner) for name in ("replicas", "readyReplicas", "updatedReplicas"))
     rolling = (owner["spec"].get("updateStrategy") or {}).get("type") == "RollingUpdate"
     if not everywhere or not rolling:
@@ -225,7 +231,7 @@ def completed(owner: ReadOnlyObject, status: ReadOnlyObject) -> Object:
 
 
 def is_news(owner: ReadOnlyObject, status: ReadOnlyObject) -> bool:
-    """Whether a status says something that the set's own does not."""
+    """Return whether a status differs from the stored one."""
     old = owner.get("status") or {}
     if status["observedGeneration"] > old.get("observedGeneration", 0):
         return True

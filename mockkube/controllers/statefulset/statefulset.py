@@ -1,4 +1,4 @@
-"""statefulset-controller: pods with names, one after the other, and with claims of their own.
+"""statefulset-controller: runs pods with stable names and claims, in order or in parallel.
 
 upstream 1.36: pkg/controller/statefulset
 """
@@ -30,14 +30,14 @@ from mockkube.controllers.statefulset.revisions import StatefulArchive, Stateful
 from mockkube.controllers.statefulset.rollout import Editions, Need, Roster, Rules, completed, is_news, roster_of
 from mockkube.features.versions import Version
 
+# From this version on the controller requeues a set for the exact time at which a pod becomes available.
 _EXACT_AVAILABILITY: Final = Version(1, 35)
-"""Since then the controller looks again when a pod becomes available, no sooner and no later."""
+# From this version on verbs in messages are capitalized.
 _TITLED_EVENTS: Final = Version(1, 35)
-"""Since then messages begin with a capital letter."""
 
 
 class StatefulSets(Controller):
-    """Keys are sets."""
+    """Controller of StatefulSets; keys are StatefulSets."""
 
     name: ClassVar[str] = "statefulset-controller"
     queue: ClassVar[str] = "statefulset"
@@ -60,8 +60,6 @@ class StatefulSets(Controller):
         self._rules = Rules.of(setting.capabilities)
         self._exact = version >= _EXACT_AVAILABILITY
 
-    # What feeds it
-
     def _changed(self, key: Key, pod: ReadOnlyObject) -> None:
         self.keys.add(key)
 
@@ -70,10 +68,9 @@ class StatefulSets(Controller):
         if seconds := seconds_to_prove(self.sets.get(key), pod, old):
             self.keys.add_after(key, seconds if self._exact else seconds + 1)
 
-    # Acting
-
     async def reconcile(self, key: Key) -> Outcome:
-        """Make, mend and delete pods as far as it is their turn, and tell the status."""
+        """Create, update and delete pods as their order allows, and write the status."""
+        # A stale informer may not show a pod that was created just now, or still show a deleted one.
         if self._writes.behind(key):
             return Again()
         owner = self.sets.get(key)
@@ -105,6 +102,7 @@ class StatefulSets(Controller):
         if not terminating(owner):
             done = await self._move(roster)
             status, error = roster.status((*roster.replicas, *roster.condemned)), done.error
+            # Pods deleted for the update are still in the plan, but no longer count.
             status["currentReplicas"] -= done.successes
         status = completed(owner, status)
         await self._report(owner, status)
@@ -113,7 +111,7 @@ class StatefulSets(Controller):
         return status
 
     async def _move(self, roster: Roster) -> Batches:
-        """Do what is due; return how many pods were taken away for an update, and what went wrong."""
+        """Process all pods; return the number deleted for an update, and the first error."""
         try:
             held_up = (
                 await self._for_all(roster, roster.replicas, self._see_to)
@@ -123,6 +121,7 @@ class StatefulSets(Controller):
         except ApiError as error:
             return Batches(0, error)
         taken = 0
+        # An update goes on only while no pod is waited for; otherwise a bad revision would spread.
         for pod in () if held_up else roster.outdated():
             try:
                 await self._hand.delete(roster.owner, pod)
@@ -137,7 +136,7 @@ class StatefulSets(Controller):
         pods: Sequence[ReadOnlyObject],
         act: Callable[[Roster, ReadOnlyObject], Awaitable[bool]],
     ) -> bool:
-        """Act on pods; return whether an ordered set has to wait for one, at which it stops."""
+        """Process pods; return whether an ordered set must wait for one, at which it stops."""
         if roster.ordered:
             for pod in pods:
                 if await act(roster, pod):
@@ -154,9 +153,11 @@ class StatefulSets(Controller):
             await self._hand.delete(owner, pod)
             return True
         if need is Need.CREATION:
+            # The garbage collector still deletes claims of the former pod; the deletion event queues the set again.
             if not self._hand.waits_for_claims(owner, pod):
                 await self._hand.create(owner, dict(pod))
             return True
+        # A claim may have been deleted between the creation of claims and pod.
         if pod["status"]["phase"] == "Pending":
             await self._hand.complete_claims(owner, pod)
         if need is Need.TIME and roster.ordered:
@@ -177,7 +178,7 @@ class StatefulSets(Controller):
         return True
 
     async def _report(self, owner: ReadOnlyObject, status: Object) -> None:
-        """Write the status if it says anything new; a conflict is met once with what is stored now."""
+        """Write the status if it changed; on a conflict retry once with the stored object."""
         if not is_news(owner, status):
             return
         try:

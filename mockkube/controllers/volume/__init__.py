@@ -1,1 +1,1 @@
-"""Controllers of volumes and claims."""
+"""Controllers of PersistentVolumes and PersistentVolumeClaims."""

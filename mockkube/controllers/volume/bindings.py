@@ -1,4 +1,4 @@
-"""What the two halves of the volume binder know and write: volumes and claims, bound to each other or let go.
+"""Volume bindings: volumes and claims with own writes, and the writes that bind and unbind them.
 
 upstream 1.36: pkg/controller/volume/persistentvolume/pv_controller.go
 """
@@ -26,7 +26,7 @@ _PRE_RESIZE: Final = "volume.alpha.kubernetes.io/pre-resize-capacity"
 
 
 class VolumeBooks:
-    """Volumes and claims as last seen or written, and the writes that change what is bound."""
+    """Newest known volumes and claims, and the writes that both halves of the binder share."""
 
     def __init__(
         self, client: Client, events: EventRecorder, capabilities: Capabilities, volumes: ListWatch, claims: ListWatch
@@ -35,20 +35,16 @@ class VolumeBooks:
         self.volumes, self.claims = Ledger(volumes), Ledger(claims)
         self.attributes_classes = capabilities.enabled(ATTRIBUTES_GATE)
 
-    # Whole objects
-
     async def write_claim(self, claim: Object, *, status: bool = False) -> ReadOnlyObject:
-        """Replace a claim, or its status."""
+        """Update a claim, or its status."""
         return self.claims.wrote(await self.client.update(CLAIM, claim, subresource="status" if status else ""))
 
     async def write_volume(self, volume: Object, *, status: bool = False) -> ReadOnlyObject:
-        """Replace a volume, or its status."""
+        """Update a volume, or its status."""
         return self.volumes.wrote(await self.client.update(VOLUME, volume, subresource="status" if status else ""))
 
-    # Phases
-
     async def set_phase(self, volume: ReadOnlyObject, phase: str, message: str = "") -> ReadOnlyObject:
-        """Write the phase of a volume unless it has it."""
+        """Set the phase of a volume if it differs."""
         status = volume.get("status", {})
         if status.get("phase") == phase:
             return volume
@@ -56,7 +52,7 @@ class VolumeBooks:
         return await self.write_volume({**volume, "status": changed}, status=True)
 
     async def set_phase_with_event(self, volume: ReadOnlyObject, phase: str, reason: str, message: str) -> None:
-        """Write the phase of a volume, and say why, unless it has it."""
+        """Set the phase of a volume and record an event, if the phase differs."""
         if volume.get("status", {}).get("phase") != phase:
             written = await self.set_phase(volume, phase, message)
             self.events.record(written, "Warning", reason, message)
@@ -64,13 +60,13 @@ class VolumeBooks:
     async def set_claim_phase(
         self, claim: ReadOnlyObject, phase: str, volume: ReadOnlyObject | None = None
     ) -> ReadOnlyObject:
-        """Write the phase of a claim, and what it got of its volume, unless it says so already."""
+        """Set phase, access modes and capacity of a claim if they differ; `volume` is its volume."""
         old = claim.get("status", {})
         new = _unbound(old, phase) if volume is None else self._bound(old, phase, volume)
         return claim if new == old else await self.write_claim({**claim, "status": new}, status=True)
 
     async def lose(self, claim: ReadOnlyObject, reason: str, message: str) -> None:
-        """Mark a claim as lost, and say why, unless it is."""
+        """Set a claim's phase to Lost and record an event, unless it is Lost."""
         if claim.get("status", {}).get("phase") != "Lost":
             written = await self.set_claim_phase(claim, "Lost")
             self.events.record(written, "Warning", reason, message)
@@ -78,6 +74,7 @@ class VolumeBooks:
     def _bound(self, old: ReadOnlyObject, phase: str, volume: ReadOnlyObject) -> Object:
         spec = volume["spec"]
         new: Object = {**old, "phase": phase, "accessModes": spec.get("accessModes", [])}
+        # As upstream, capacity is taken over once: later it is the business of the resizer.
         if old.get("phase") != phase:
             _take_capacity(new, volume)
         attributes = spec.get("volumeAttributesClassName")
@@ -86,10 +83,10 @@ class VolumeBooks:
             new["currentVolumeAttributesClassName"] = attributes
         return new
 
-    # Binding
-
     async def bind(self, volume: ReadOnlyObject, claim: ReadOnlyObject) -> None:
-        """Make volume and claim each other's, the volume first; what is done already is not written again."""
+        """Bind volume and claim to each other, the volume first; skip writes that are done already."""
+        # The volume comes first: its claimRef reserves it, so a crash before the claim is written leaves a state that
+        # can be completed.
         changed = bound_to(volume, claim)
         if changed is not None:
             volume = await self.write_volume(changed)
@@ -101,6 +98,7 @@ class VolumeBooks:
         wanted, marks = dict(claim["spec"]), {}
         if claim["spec"].get("volumeName", "") != name:
             wanted["volumeName"] = name
+            # Marks a choice of the controller, which may be undone; a volume that the user named stays.
             marks[BOUND_BY_CONTROLLER] = "yes"
         marks[BIND_COMPLETED] = "yes"
         missing = {mark: value for mark, value in marks.items() if not has_annotation(claim, mark)}
@@ -109,7 +107,7 @@ class VolumeBooks:
         return await self.write_claim({**annotate(claim, missing), "spec": wanted})
 
     async def unbind(self, volume: ReadOnlyObject) -> None:
-        """Let go of the claim; a volume that was kept for a claim by hand stays kept for any claim of that name."""
+        """Remove a volume's claim; one pre-bound by a user stays reserved for a claim of that name."""
         spec, metadata = dict(volume["spec"]), dict(volume["metadata"])
         if has_annotation(volume, BOUND_BY_CONTROLLER):
             del spec["claimRef"]
@@ -120,14 +118,14 @@ class VolumeBooks:
         await self.set_phase(written, "Available")
 
     async def note_provisioner(self, claim: ReadOnlyObject, provisioner: str) -> ReadOnlyObject:
-        """Write down who is to make a volume for the claim."""
+        """Annotate a claim with its provisioner."""
         if claim["metadata"].get("annotations", {}).get(PROVISIONER) == provisioner:
             return claim
         return await self.write_claim(annotate(claim, {PROVISIONER_BETA: provisioner, PROVISIONER: provisioner}))
 
 
 def annotate(obj: ReadOnlyObject, annotations: ReadOnlyObject) -> Object:
-    """Return an object with more annotations."""
+    """Return an object with annotations added."""
     if not annotations:
         return dict(obj)
     metadata = obj["metadata"]
@@ -157,7 +155,7 @@ def _same(one: str | None, other: str | None) -> bool:
 
 
 def access_modes(volume: ReadOnlyObject) -> Sequence[str]:
-    """Return the ways a volume may be mounted, each once, in upstream's order."""
+    """Return the access modes of a volume, each once, in upstream's order."""
     present = volume["spec"].get("accessModes", ())
     order = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
     return [mode for mode in order if mode in present]

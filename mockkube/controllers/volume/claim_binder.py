@@ -1,4 +1,4 @@
-"""persistentvolume-binder-controller, the half that looks at claims: each gets a volume, or somebody to make one.
+"""persistentvolume-binder-controller, claims: binds each claim to a volume, or requests one from a provisioner.
 
 upstream 1.36: pkg/controller/volume/persistentvolume/pv_controller.go
 """
@@ -41,7 +41,7 @@ _EXTERNAL: Final = (
 
 
 class ClaimBinder(Controller):
-    """Keys are claims; now and then all of them are looked at again, for a volume may have come up."""
+    """Controller of claims; keys are claims. All claims are queued again periodically."""
 
     name: ClassVar[str] = "persistentvolume-binder-controller"
     source: ClassVar[str] = "persistentvolume-controller"
@@ -58,12 +58,13 @@ class ClaimBinder(Controller):
         self.keys.add(SWEEP)
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Bring a claim and its volume together, or see to it that there will be one."""
+        """Bind a claim to a volume, or wait for one."""
         if key == SWEEP:
             return self._sweep()
         claim = self.books.claims.get(key)
         if claim is None:
             return DONE
+        # The annotation distinguishes a claim that was bound from one that only names its volume.
         if has_annotation(claim, BIND_COMPLETED):
             await self._keep(claim)
         elif name := claim["spec"].get("volumeName"):
@@ -73,6 +74,7 @@ class ClaimBinder(Controller):
         return DONE
 
     def _sweep(self) -> Outcome:
+        # A claim is not queued when a volume that would fit appears; upstream resyncs every 15 s for this, too.
         for claim in self.books.claims.all():
             self.keys.add(key_of(claim))
         for volume in self.books.volumes.all():
@@ -81,8 +83,6 @@ class ClaimBinder(Controller):
 
     def _tell(self, claim: ReadOnlyObject, severity: str, reason: str, message: str) -> None:
         self.events.record(claim, severity, reason, message)
-
-    # A claim that is bound
 
     async def _keep(self, claim: ReadOnlyObject) -> None:
         name = claim["spec"].get("volumeName")
@@ -96,8 +96,6 @@ class ClaimBinder(Controller):
         else:
             await self.books.lose(claim, "ClaimMisbound", _MISBOUND)
 
-    # A claim that names its volume
-
     async def _take(self, claim: ReadOnlyObject, name: str) -> None:
         volume = self.books.volumes.get(Key("", name))
         if volume is None:
@@ -109,6 +107,7 @@ class ClaimBinder(Controller):
                 return
             self._tell(claim, "Warning", "VolumeMismatch", f'Cannot bind to requested volume "{name}": {reason}')
             await self.books.set_claim_phase(claim, "Pending")
+        # The volume is reserved for this claim, by a user or by a binding that was interrupted.
         elif refers_to(volume, claim):
             await self.books.bind(volume, claim)
         else:
@@ -117,14 +116,13 @@ class ClaimBinder(Controller):
     async def _refuse(self, claim: ReadOnlyObject, volume: ReadOnlyObject) -> None:
         name, reference = volume["metadata"]["name"], volume["spec"]["claimRef"]
         self._tell(claim, "Warning", "FailedBinding", f'volume "{name}" already bound to a different claim.')
+        # This controller chose the volume itself, and nobody else should take it: it is an error that is retried.
         if has_annotation(claim, BOUND_BY_CONTROLLER):
             other = f"{reference.get('namespace', '')}/{reference.get('name', '')}"
             raise ApiError(
                 f'invalid binding of claim "{key_of(claim)}" to volume "{name}": volume already claimed by "{other}"'
             )
         await self.books.set_claim_phase(claim, "Pending")
-
-    # A claim that takes what there is
 
     async def _find(self, claim: ReadOnlyObject) -> None:
         storage_class = self._class_of(claim)
@@ -144,7 +142,7 @@ class ClaimBinder(Controller):
         return self.classes.get(Key("", name)) if name else None
 
     async def _assign_default_class(self, claim: ReadOnlyObject) -> bool:
-        """Give a claim that names no class the default one; whether it was given one."""
+        """Set the default class on a claim without a class; return whether there was one."""
         if has_annotation(claim, CLASS_ANNOTATION) or claim["spec"].get("storageClassName") is not None:
             return False
         default = default_class(self.classes.list())
@@ -156,6 +154,7 @@ class ClaimBinder(Controller):
         return True
 
     async def _wait(self, claim: ReadOnlyObject, storage_class: ReadOnlyObject | None, *, delayed: bool) -> None:
+        # With WaitForFirstConsumer the scheduler chooses the node first; provisioning starts with its annotation.
         if delayed and not has_annotation(claim, SELECTED_NODE):
             self._tell_of_consumers(claim)
         elif class_of(claim):
@@ -184,9 +183,11 @@ class ClaimBinder(Controller):
         takeover = migration_of_plugin(provisioner)
         if takeover is not None:
             provisioner = takeover.driver
+        # The plugin was removed from Kubernetes and has no CSI driver to migrate to.
         elif provisioner.startswith(IN_TREE):
             self._tell(claim, "Warning", "ProvisioningFailed", f"no volume plugin matched name: {provisioner}")
             return
+        # External provisioners act on this annotation.
         claim = await self.books.note_provisioner(claim, provisioner)
         self._tell(claim, "Normal", "ExternalProvisioning", _EXTERNAL.format(provisioner))
 
@@ -196,7 +197,7 @@ def _unscheduled(pod: ReadOnlyObject) -> bool:
 
 
 def build(setting: Setting) -> Iterable[Controller]:
-    """Return the two halves of the binder."""
+    """Return the controller of claims and the controller of volumes."""
     binder = ClaimBinder(setting)
     yield binder
     yield binder.keeper

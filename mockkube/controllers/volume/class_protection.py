@@ -1,4 +1,4 @@
-"""volumeattributesclass-protection-controller: classes that claims or volumes refer to stay.
+"""volumeattributesclass-protection-controller: keeps VolumeAttributesClasses that claims or volumes use.
 
 upstream 1.36: pkg/controller/volume/vacprotection
 """
@@ -18,7 +18,7 @@ FINALIZER: Final = "kubernetes.io/vac-protection"
 
 
 def classes_of(obj: ReadOnlyObject) -> set[str]:
-    """Return the classes a claim or a volume refers to: wanted, had, or on the way."""
+    """Return the classes that a claim or volume refers to: wanted, current and target."""
     status = obj.get("status", {})
     names = (
         obj["spec"].get("volumeAttributesClassName"),
@@ -29,7 +29,7 @@ def classes_of(obj: ReadOnlyObject) -> set[str]:
 
 
 class ClassProtection(Controller):
-    """Keys are classes."""
+    """Controller of VolumeAttributesClasses; keys are classes."""
 
     name: ClassVar[str] = "volumeattributesclass-protection-controller"
     queue: ClassVar[str] = "vacprotection"
@@ -44,14 +44,14 @@ class ClassProtection(Controller):
             self.keys.add(key_of(change.object))
 
     def _user_changed(self, change: Change) -> None:
-        """Look at the classes that one user less refers to."""
+        """Queue the classes that a claim or volume no longer refers to."""
         before = set() if change.old is None else classes_of(change.old)
         after = classes_of(change.object)
         for name in sorted(after if change.type is EventType.DELETED else before - after):
             self.keys.add(Key("", name))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Protect the class, or let it go when nobody refers to it."""
+        """Add the finalizer to a class, or remove it from a terminating one that is not used."""
         found = self.classes.get(key)
         if found is None or not to_be_judged(found, FINALIZER):
             return DONE
@@ -64,5 +64,6 @@ class ClassProtection(Controller):
     async def _in_use(self, name: str) -> bool:
         if any(name in classes_of(user) for cache in self._users for user in cache.list()):
             return True
+        # The informer may lag behind: a claim created just now would lose its class.
         claims = (await self.client.list(CLAIM, Selection())).items
         return any(name in classes_of(claim) for claim in claims)

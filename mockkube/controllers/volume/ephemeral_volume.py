@@ -1,4 +1,4 @@
-"""ephemeral-volume-controller: makes the claims of pods' ephemeral volumes.
+"""ephemeral-volume-controller: creates the claims of pods' generic ephemeral volumes.
 
 upstream 1.36: pkg/controller/volume/ephemeral/controller.go
 """
@@ -17,7 +17,7 @@ from mockkube.matching.pod_claims import ephemeral_name
 
 
 class EphemeralVolumes(Controller):
-    """Keys are pods."""
+    """Controller of ephemeral volumes; keys are pods."""
 
     name: ClassVar[str] = "ephemeral-volume-controller"
     source: ClassVar[str] = "ephemeral_volume"
@@ -31,16 +31,18 @@ class EphemeralVolumes(Controller):
 
     def _pod_changed(self, change: Change) -> None:
         pod = change.object
+        # The volumes of a pod are immutable.
         if change.type is EventType.ADDED and any("ephemeral" in one for one in pod["spec"].get("volumes", ())):
             self.keys.add(key_of(pod))
 
     def _claim_changed(self, change: Change) -> None:
+        # A deleted claim is created again for a pod that has not started with it.
         if change.type is EventType.DELETED:
             for pod in self._pods_of.get(str(key_of(change.object))):
                 self.keys.add(key_of(pod))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Make the claims a pod still lacks."""
+        """Create the missing claims of a pod."""
         pod = self.pods.get(key)
         if pod is None or terminating(pod):
             return DONE
@@ -61,6 +63,7 @@ class EphemeralVolumes(Controller):
         name, namespace = ephemeral_name(pod, volume), pod["metadata"]["namespace"]
         claim = self.claims.get(Key(namespace, name))
         if claim is not None:
+            # A claim of the user with this name must not be used: its data would be deleted with the pod.
             if controller_uid(claim) != pod["metadata"]["uid"]:
                 raise ApiError(f"PVC {namespace}/{name} was not created for pod {key_of(pod)} (pod is not owner)")
             return

@@ -1,7 +1,7 @@
-"""fake-provisioner: makes volumes for claims of the storage classes that name `mockkube.dev/fake`, and forgets them.
+"""fake-provisioner: provisions and deletes volumes for storage classes of provisioner `mockkube.dev/fake`.
 
-To everybody else it is an external provisioner: it acts on what the volume binder writes on a claim, as the side-car of
-a CSI driver does. Behind its volumes there is nothing. differs: upstream's controller manager has no such thing.
+It acts like an external provisioner, the sidecar of a CSI driver, on the annotations that the volume binder writes. Its
+volumes hold no data. differs: upstream's controller manager has no such controller.
 """
 
 from typing import ClassVar, Final
@@ -25,7 +25,7 @@ _DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
 
 
 class FakeProvisioner(Controller):
-    """Keys are claims that want a volume, and, without a namespace, volumes that are released."""
+    """Provisioner; keys are claims without a volume, and released volumes (without a namespace)."""
 
     name: ClassVar[str] = "fake-provisioner"
     source: ClassVar[str] = PROVISIONER_NAME
@@ -48,7 +48,7 @@ class FakeProvisioner(Controller):
             self.keys.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Make the volume of a claim, or forget a volume that nobody claims any more."""
+        """Create the volume of a claim, or delete a released volume."""
         if key == SWEEP:
             await self._ensure_default_class()
         elif key.namespace:
@@ -72,6 +72,7 @@ class FakeProvisioner(Controller):
             return
         if waits_for_consumer(claim, storage_class) and not has_annotation(claim, SELECTED_NODE):
             return
+        # The name derives from the claim's uid, so a retry cannot create a second volume.
         volume = volume_for(claim, storage_class)
         name = volume["metadata"]["name"]
         if self.volumes.get(Key("", name)) is not None:
@@ -89,6 +90,7 @@ class FakeProvisioner(Controller):
         if volume is None or not _released(volume):
             return
         try:
+            # Deleted first and unprotected second, so that a user who deletes the volume meets the same finalizer.
             if not terminating(volume):
                 await self.client.delete(VOLUME, key)
             volume = await self.client.get(VOLUME, key)
@@ -99,7 +101,7 @@ class FakeProvisioner(Controller):
 
 
 def volume_for(claim: ReadOnlyObject, storage_class: ReadOnlyObject) -> Object:
-    """Return the volume that a claim gets: as large as it asks for, bound to it from the start."""
+    """Return the volume for a claim: of the requested size, with the claim as claimRef."""
     spec, name = claim["spec"], f"pvc-{claim['metadata']['uid']}"
     policy = storage_class.get("reclaimPolicy", "Delete")
     metadata: Object = {"name": name, "annotations": {PROVISIONED_BY: PROVISIONER_NAME}}

@@ -1,4 +1,4 @@
-"""Protection of claims and volumes: what is in use stays until it is not.
+"""persistentvolumeclaim-protection-controller and persistentvolume-protection-controller: keep what is in use.
 
 upstream 1.36: pkg/controller/volume/pvcprotection, pkg/controller/volume/pvprotection
 """
@@ -24,24 +24,25 @@ _UNUSED: Final = "Unused"
 
 
 def with_finalizer(obj: ReadOnlyObject, name: str) -> Object:
-    """Return an object held by one more finalizer."""
+    """Return an object with one more finalizer."""
     metadata = obj["metadata"]
     return {**obj, "metadata": {**metadata, "finalizers": [*metadata.get("finalizers", ()), name]}}
 
 
 def without_finalizer(obj: ReadOnlyObject, name: str) -> Object:
-    """Return an object that a finalizer lets go."""
+    """Return an object without a finalizer."""
     metadata = obj["metadata"]
     return {**obj, "metadata": {**metadata, "finalizers": [one for one in metadata["finalizers"] if one != name]}}
 
 
 def to_be_judged(obj: ReadOnlyObject, finalizer: str) -> bool:
-    """Whether protection is missing, or stands in the way of a deletion."""
+    """Return whether the finalizer is missing, or holds up a deletion."""
+    # Both cases at once: not terminating and without the finalizer, or terminating and with it.
     return terminating(obj) == (finalizer in obj["metadata"].get("finalizers", ()))
 
 
 class ClaimProtection(Controller):
-    """Keys are claims."""
+    """Controller of claim protection; keys are claims."""
 
     name: ClassVar[str] = "persistentvolumeclaim-protection-controller"
     queue: ClassVar[str] = "pvcprotection"
@@ -56,12 +57,14 @@ class ClaimProtection(Controller):
         claim = change.object
         if change.type is EventType.DELETED:
             return
-        untold = self._tracks_use and find_condition(claim.get("status", {}).get("conditions", ()), _UNUSED) is None
-        if untold or to_be_judged(claim, CLAIM_FINALIZER):
+        is_new = self._tracks_use and find_condition(claim.get("status", {}).get("conditions", ()), _UNUSED) is None
+        # A claim without condition Unused was created, or comes from a version that did not track usage.
+        if is_new or to_be_judged(claim, CLAIM_FINALIZER):
             self.keys.add(key_of(claim))
 
     def _pod_changed(self, change: Change) -> None:
         pod, old = change.object, change.old
+        # A pod that was replaced under its name while the watch was interrupted no longer uses its claims.
         if old is not None and old["metadata"]["uid"] != pod["metadata"]["uid"]:
             self._enqueue(old)
         gone = change.type is EventType.DELETED or pod.get("status", {}).get("phase") in FINISHED
@@ -73,7 +76,7 @@ class ClaimProtection(Controller):
             self.keys.add(Key(pod["metadata"]["namespace"], name))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Protect the claim, or let it go when no pod uses it."""
+        """Add the finalizer to a claim, or remove it from a terminating one that no pod uses."""
         claim = self.claims.get(key)
         if claim is None:
             return DONE
@@ -88,7 +91,7 @@ class ClaimProtection(Controller):
         return DONE
 
     async def _in_use(self, claim: ReadOnlyObject) -> bool:
-        """Whether a pod uses the claim, as far as is known, or else as the server says."""
+        """Return whether a pod uses the claim, by the informer first and then by the server."""
         key = key_of(claim)
         if any(_holds(pod, claim) for pod in self._pods_of.get(str(key))):
             return True
@@ -119,14 +122,15 @@ def _finished(pod: ReadOnlyObject) -> bool:
 
 
 def _holds(pod: ReadOnlyObject, claim: ReadOnlyObject) -> bool:
-    """Whether a pod that a kubelet knows of keeps the claim from being deleted."""
+    """Return whether a scheduled pod uses a claim and so keeps it from being deleted."""
     metadata = pod["metadata"]
+    # A pod deleted by force no longer needs the claim of an ephemeral volume, which goes together with it.
     shut_down = terminating(pod) and metadata.get("deletionGracePeriodSeconds") == 0
     return bool(pod["spec"].get("nodeName")) and uses(pod, claim, ephemeral=not shut_down)
 
 
 class VolumeProtection(Controller):
-    """Keys are volumes: one that is bound stays."""
+    """Controller of volume protection; keys are volumes."""
 
     name: ClassVar[str] = "persistentvolume-protection-controller"
     queue: ClassVar[str] = "pvprotection"
@@ -140,7 +144,7 @@ class VolumeProtection(Controller):
             self.keys.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Protect the volume, or let it go."""
+        """Add the finalizer to a volume, or remove it from a terminating one that is not bound."""
         volume = self.volumes.get(key)
         if volume is None or not to_be_judged(volume, VOLUME_FINALIZER):
             return DONE

@@ -1,4 +1,4 @@
-"""Which volume a claim gets, and whether one that it names will do.
+"""Choice of a volume for a claim, check of a requested volume, and the default storage class.
 
 upstream 1.36: pkg/controller/volume/persistentvolume/index.go, pv_controller.go
 """
@@ -16,7 +16,7 @@ _DEFAULT: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.
 def best_match(
     wish: ClaimRequirements, volumes: Iterable[ReadOnlyObject], terms: SearchConditions
 ) -> ReadOnlyObject | None:
-    """Return the volume for a claim: of those that can do the least beyond what is asked, the smallest."""
+    """Return the smallest volume for a claim with the fewest access modes beyond those requested."""
     groups: dict[tuple[str, ...], list[Volume]] = {}
     for obj in volumes:
         groups.setdefault(tuple(access_modes(obj)), []).append(Volume.read(obj, {}))
@@ -29,7 +29,7 @@ def best_match(
 
 
 def why_not(volume: ReadOnlyObject, claim: ReadOnlyObject, *, attributes_classes: bool) -> str:
-    """Return why a volume will not do for the claim that names it; empty if it will."""
+    """Return why a volume does not satisfy the claim that names it; empty if it does."""
     has, wants = Volume.read(volume, {}), ClaimRequirements.read(claim)
     if has.going:
         return f'the volume is marked for deletion "{has.name}"'
@@ -47,8 +47,9 @@ def why_not(volume: ReadOnlyObject, claim: ReadOnlyObject, *, attributes_classes
 
 
 def default_class(classes: Sequence[ReadOnlyObject]) -> ReadOnlyObject | None:
-    """Return the default storage class: the newest of those that say so."""
+    """Return the default storage class: the newest one that is marked as default."""
     marked = [one for one in classes if _is_default(one)]
+    # As upstream, the name decides among classes of the same second; `max` keeps the first.
     marked.sort(key=lambda one: one["metadata"]["name"])
     return max(marked, key=lambda one: one["metadata"]["creationTimestamp"], default=None)
 
@@ -59,7 +60,7 @@ def _is_default(storage_class: ReadOnlyObject) -> bool:
 
 
 def waits_for_consumer(claim: ReadOnlyObject, storage_class: ReadOnlyObject | None) -> bool:
-    """Whether the class of a claim leaves its binding until a pod needs it."""
+    """Return whether a claim's class has binding mode WaitForFirstConsumer."""
     if not class_of(claim) or storage_class is None:
         return False
     return bool(storage_class.get("volumeBindingMode") == "WaitForFirstConsumer")

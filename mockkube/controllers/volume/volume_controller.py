@@ -1,4 +1,4 @@
-"""persistentvolume-binder-controller, the half that looks at volumes: free, kept, bound, or to be reclaimed.
+"""persistentvolume-binder-controller, volumes: sets phases of volumes, releases and reclaims them.
 
 upstream 1.36: pkg/controller/volume/persistentvolume/pv_controller.go
 """
@@ -24,7 +24,7 @@ _NO_DELETER: Final = "no deletable volume plugin matched"
 
 
 class VolumeKeeper(Controller):
-    """Keys are volumes. Claims whose volume went, or waits for them, are looked at by the other half."""
+    """Controller of volumes; keys are volumes. Claims to be bound or lost are queued for `ClaimBinder`."""
 
     name: ClassVar[str] = "persistentvolume-binder-controller/volumes"
     source: ClassVar[str] = "persistentvolume-controller"
@@ -49,7 +49,7 @@ class VolumeKeeper(Controller):
             self.keys.add(Key("", name))
 
     async def reconcile(self, key: Key) -> Outcome:
-        """Bring the phase of a volume up to date, and reclaim what is released."""
+        """Update the phase of a volume, and reclaim it if its claim is gone."""
         volume = self._books.volumes.get(key)
         if volume is None:
             return DONE
@@ -63,6 +63,7 @@ class VolumeKeeper(Controller):
             self._hand_over(volume, claim)
         elif claim["spec"]["volumeName"] == key.name:
             await self._books.set_phase(volume, "Bound")
+        # Provisioned for a claim that was bound elsewhere meanwhile: nobody else can want it.
         elif has_annotation(volume, PROVISIONED_BY) and _policy(volume) == "Delete":
             await self._release(volume)
         else:
@@ -70,10 +71,11 @@ class VolumeKeeper(Controller):
         return DONE
 
     async def _claim_of(self, volume: ReadOnlyObject) -> ReadOnlyObject | None:
-        """Return the claim a volume is bound to; before it counts as gone the server is asked."""
+        """Return the claim a volume is bound to; a missing one is looked up on the server."""
         reference = volume["spec"]["claimRef"]
         key = Key(reference["namespace"], reference["name"])
         claim = self._books.claims.get(key)
+        # A released volume was checked before, so no request is needed again.
         if claim is None and volume.get("status", {}).get("phase") in ("Released", "Failed"):
             return None
         if claim is None or claim["metadata"]["uid"] != reference["uid"]:
@@ -84,7 +86,7 @@ class VolumeKeeper(Controller):
         return claim if claim["metadata"]["uid"] == reference["uid"] else None
 
     def _hand_over(self, volume: ReadOnlyObject, claim: ReadOnlyObject) -> None:
-        """Let the claim take the volume that was made or kept for it."""
+        """Queue the claim that a volume was provisioned or reserved for."""
         modes = [obj["spec"].get("volumeMode", "Filesystem") for obj in (volume, claim)]
         if modes[0] == modes[1]:
             self._claims.add(key_of(claim))
@@ -95,11 +97,10 @@ class VolumeKeeper(Controller):
         self.events.record(volume, "Warning", "VolumeMismatch", mine)
         self.events.record(claim, "Warning", "VolumeMismatch", its)
 
-    # Reclaiming
-
     async def _release(self, volume: ReadOnlyObject) -> None:
         if volume.get("status", {}).get("phase") not in ("Released", "Failed"):
             volume = await self._books.set_phase(volume, "Released")
+        # The CSI driver's provisioner deletes migrated volumes.
         if volume["metadata"].get("annotations", {}).get(MIGRATED_TO):
             return
         match _policy(volume):
@@ -130,7 +131,7 @@ def _policy(volume: ReadOnlyObject) -> str:
 
 
 def _deleted_by_others(volume: ReadOnlyObject) -> bool:
-    """Whether an external provisioner looks after the deletion of the volume."""
+    """Return whether an external provisioner deletes the volume."""
     by = volume["metadata"].get("annotations", {}).get(PROVISIONED_BY, "")
     if by:
         return not by.startswith(_IN_TREE)
@@ -138,7 +139,7 @@ def _deleted_by_others(volume: ReadOnlyObject) -> bool:
 
 
 def _why_kept(volume: ReadOnlyObject) -> str:
-    """Return why nothing here can delete what is behind the volume; empty if it can be forgotten."""
+    """Return why no plugin can delete the volume's storage; empty if the volume can be deleted."""
     by = volume["metadata"].get("annotations", {}).get(PROVISIONED_BY, "")
     if by:
         return f"no volume plugin matched name: {by}"
