@@ -1,4 +1,4 @@
-"""Binding the pods that were decided on: waiting for permission, preparing, binding; several at a time.
+"""Binding cycle: wait for permission, run PreBind, bind, for several pods at a time.
 
 upstream 1.36: pkg/scheduler/schedule_one.go (bindingCycle)
 """
@@ -30,17 +30,17 @@ from mockkube.scheduler.scheduling_algorithm import Failure
 from mockkube.scheduler.snapshot import Picture
 
 _LOG: Final = logging.getLogger("mockkube.scheduler")
+# Longest time between two attempts of a waiting binding, if no event wakes it earlier.
 RETRY_SECONDS: Final = 1.0
-"""How long what waits is left alone when nothing happens."""
+# Pods that are bound in parallel.
 PARALLEL_MAX: Final = 16
-"""How many pods are bound at once."""
 _ATTEMPTS_SHOWN_MAX: Final = 15
 _PRE_BIND: Final = "PreBind"
 _BIND: Final = "Bind"
 
 
 class Stage(IntEnum):
-    """How far a binding has come."""
+    """Progress of a binding."""
 
     NEW = 0
     PERMITTED = 1
@@ -50,26 +50,26 @@ class Stage(IntEnum):
 
 @dataclass(slots=True, eq=False)
 class Assumed:
-    """A pod that was decided on, and all that its binding needs."""
+    """Pod that was assumed on a node, with everything that its binding needs."""
 
     queued: Queued
     pod: PodInfo
-    """As if it were bound."""
+    """Pod as if it were bound."""
     node_name: str
     state: CycleState
     points: Points
     started: float
     waits: bool = False
-    """Whether it has to wait for permission."""
+    """Whether a Permit plugin delays the pod."""
     stage: Stage = Stage.NEW
     left: list[PreBindPlugin] = field(default_factory=list)
-    """The plugins that are not done preparing."""
+    """PreBind plugins that are not done."""
     called_off: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What binding needs of the scheduler around it."""
+    """Everything that binding needs from the scheduler."""
 
     picture: Picture
     queue: Queue
@@ -79,55 +79,56 @@ class Desk:
     metrics: Metrics
     clock: Clock
     nominates: bool
-    """Whether a pod whose binding takes preparation is nominated to its node."""
+    """Whether a pod whose binding takes preparation is nominated to its node first."""
 
 
 class Binder:
-    """Brings bindings to their end; one step handles as many as may go at once."""
+    """Runs the binding of assumed pods; one step handles several of them."""
 
     def __init__(self, desk: Desk, *, owner: str, at_once: int = PARALLEL_MAX) -> None:
         self.name = f"{owner}/binding"
         self.bell = Bell()
         self._desk, self._at_once = desk, at_once
         self._ready: deque[Assumed] = deque()
+        # Bindings that wait, by uid, with the time of the next attempt.
         self._parked: dict[str, tuple[Assumed, float]] = {}
-        """Those that wait for something, by uid, and when to look again at the latest."""
 
     def begin(self, assumed: Assumed) -> None:
-        """Have a pod bound."""
+        """Start the binding of a pod."""
         self._ready.append(assumed)
         self.bell.ring()
 
     def poke(self) -> None:
-        """Look again at what waits: something has happened."""
+        """Retry all waiting bindings, because something has changed."""
         if self._parked:
             self._ready.extend(assumed for assumed, _ in self._parked.values())
             self._parked.clear()
             self.bell.ring()
 
     def call_off(self, uid: str, reason: str) -> bool:
-        """Stop the binding of a pod that waits; False if there is none to stop."""
-        found = self._parked.pop(uid, None)
-        if found is None:
+        """Cancel the binding of a waiting pod; return whether there was one."""
+        waiting = self._parked.pop(uid, None)
+        if waiting is None:
             return False
-        found[0].called_off = reason
-        self.begin(found[0])
+        waiting[0].called_off = reason
+        self.begin(waiting[0])
         return True
 
     def ready(self) -> bool:
-        """Whether there is something to bind, or to look at again."""
+        """Return whether a binding can continue now."""
         return bool(self._ready) or any(at <= self._desk.clock.monotonic() for _, at in self._parked.values())
 
     def wake_at(self) -> float | None:
-        """Return when to look again at what waits."""
+        """Return when the next waiting binding is retried."""
         return min((at for _, at in self._parked.values()), default=None)
 
     async def step(self) -> None:
-        """Go on with the next bindings, as far as they come."""
+        """Continue the next bindings as far as they get."""
         now = self._desk.clock.monotonic()
         for uid in [uid for uid, (_, at) in self._parked.items() if at <= now]:
             self._ready.append(self._parked.pop(uid)[0])
         batch = [self._ready.popleft() for _ in range(min(self._at_once, len(self._ready)))]
+        # Saves a task for the common case; in virtual time there is only this case, so the order stays deterministic.
         if len(batch) == 1:
             await self._go_on(batch[0])
             return
@@ -151,7 +152,7 @@ class Binder:
             self._succeed(assumed)
 
     async def _advance(self, assumed: Assumed) -> Status:
-        """Go through the stages until something waits, fails, or the pod is bound."""
+        """Run the remaining stages until one waits or fails, or the pod is bound."""
         if assumed.called_off:
             return Status.error(assumed.called_off)
         if assumed.stage is Stage.NEW:
@@ -161,7 +162,9 @@ class Binder:
         if assumed.stage is Stage.PERMITTED:
             if assumed.waits and not (status := self._ask_permission(assumed)).ok:
                 return status
-            # From here on the pod is not unschedulable any more, whatever happens.
+            # may drop them. Upstream marks the pod as done at the same point.
+            # Permit is the last extension point at which a pod counts as unschedulable; failures behind it go to the
+            # backoff queue, which needs no events since the pod was popped. As upstream, they are freed here.
             self._desk.queue.done(assumed.pod.uid)
             assumed.stage = Stage.PREPARING
         if assumed.stage is Stage.PREPARING:
@@ -172,7 +175,7 @@ class Binder:
         return await self._bind(assumed)
 
     async def _announce(self, assumed: Assumed) -> Status:
-        """Find out who has something to prepare; nominate the pod, so that others know where it goes."""
+        """Find the PreBind plugins with work to do, and nominate the pod if there are any."""
         assumed.stage = Stage.PERMITTED
         plugins = assumed.points.profile.pre_bind
         if not self._desk.nominates:
@@ -184,10 +187,13 @@ class Binder:
                 assumed.left.append(plugin)
             elif status.code is not Code.SKIP:
                 return Status.error(f'running PreBindPreFlight "{plugin.name}": {status.message}')
+        # The nomination keeps the node for the pod if the scheduler restarts, and shows others where it will run. It is
+        # not needed for a binding that follows immediately.
         if assumed.left or assumed.waits:
             try:
                 await self._desk.writer.write(assumed.pod, nomination=assumed.node_name)
             except ApiError as error:
+                # Upstream too goes on without the nomination: it is an optimization.
                 _LOG.warning("nominating pod %s to %s: %s", assumed.pod.key, assumed.node_name, error)
         return SUCCESS
 
@@ -201,6 +207,7 @@ class Binder:
             plugin = assumed.left[0]
             status = await plugin.pre_bind(assumed.state, assumed.pod, assumed.node_name)
             if status.ok:
+                # Finished plugins are not called again when a later one waits.
                 del assumed.left[0]
             elif status.code is not Code.WAIT and not status.rejected:
                 status = Status.error(f'running PreBind plugin "{plugin.name}": {status.message}')
@@ -233,6 +240,7 @@ class Binder:
         desk.metrics.attempt_seconds.observe(desk.clock.monotonic() - assumed.started, "scheduled", profile)
         desk.metrics.pod_attempts.observe(queued.attempts)
         if queued.first_tried_at is not None:
+            # upstream: labels above 15 attempts are merged to bound the metric.
             attempts = str(queued.attempts) if queued.attempts < _ATTEMPTS_SHOWN_MAX else f"{_ATTEMPTS_SHOWN_MAX}+"
             desk.metrics.sli_seconds.observe(desk.clock.now().timestamp() - queued.first_tried_at, attempts)
         if queued.flushed_at is not None:
@@ -241,11 +249,12 @@ class Binder:
             plugin.post_bind(assumed.state, pod, assumed.node_name)
 
     async def _fail(self, assumed: Assumed, status: Status) -> None:
-        """Give back all that was taken; those who waited for it may have it."""
+        """Release the reservation, requeue the pod, and wake pods that could use the released resources."""
         desk, pod = self._desk, assumed.pod
         assumed.points.unreserve(assumed.state, pod, assumed.node_name)
         desk.picture.forget(pod.uid)
         freed = ClusterEvent(Subject.ASSIGNED_POD, Action.DELETE, old=pod.obj)
+        # A pod that failed with an error backs off anyway, so this event cannot wake it too early.
         if not status.rejected:
             desk.queue.happened(freed)
         try:
@@ -257,5 +266,5 @@ class Binder:
             outcome = on_one_node(assumed.node_name, status)
         await desk.failures.settle(assumed.queued, outcome, nomination="", started=assumed.started)
         if status.rejected:
-            # Not before it is settled: what it gives back must not wake the pod itself.
+            # After a rejection the event comes after requeueing and excludes the pod: its own release must not wake it.
             desk.queue.happened(freed, lambda other: other.uid != pod.uid)

@@ -1,4 +1,4 @@
-"""The plugins: in the order they are asked, with the weight of their scores; after them those of proposals."""
+"""Catalogue of scheduler plugins, in default order with default weights; plugins of proposals follow."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -32,7 +32,7 @@ from mockkube.scheduler.plugins.volumes.volume_zone import VolumeZone
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One plugin; with a gate it is there only where that is on."""
+    """Plugin of the catalogue; one with a gate exists only where the gate is enabled."""
 
     name: str
     factory: Factory
@@ -64,12 +64,12 @@ PLUGINS: Final = (
     Entry("NodeDeclaredFeatures", NodeDeclaredFeatures, gate="NodeDeclaredFeatures"),
 )
 _BY_NAME: Final = {entry.name: entry for entry in PLUGINS}
+# From this version on NodeName runs before NodeUnschedulable.
 _NAME_FIRST_SINCE: Final = Version(1, 37)
-"""From this version on the name of the node is looked at before its cordon."""
 
 
 def entry_of(name: str, caps: Capabilities) -> Entry | None:
-    """Return the plugin of a name, whether it is enabled by default or not."""
+    """Return the plugin of a name, enabled by default or not."""
     proposed = {one.name: one for one, on in scheduler_plugins(caps) if on or one.name not in _BY_NAME}
     return _entry(proposed[name]) if name in proposed else _BY_NAME.get(name)
 
@@ -79,7 +79,7 @@ def _entry(plugin: SchedulerPlugin) -> Entry:
 
 
 def defaults_for(caps: Capabilities) -> list[Entry]:
-    """Return the plugins that are enabled unless a profile says otherwise, in order."""
+    """Return the plugins that are enabled by default, in order."""
     entries = [entry for entry in PLUGINS if not entry.gate or caps.enabled(entry.gate)]
     if caps.version >= _NAME_FIRST_SINCE:
         cordon, name = (
@@ -87,5 +87,6 @@ def defaults_for(caps: Capabilities) -> list[Entry]:
         )
         entries[cordon], entries[name] = entries[name], entries[cordon]
     proposed = {one.name: _entry(one) for one, on in scheduler_plugins(caps) if on and one.default}
+    # A proposal may replace a built-in plugin of the same name, which keeps its place in the order.
     entries = [proposed.pop(entry.name, entry) for entry in entries]
     return [*entries, *proposed.values()]

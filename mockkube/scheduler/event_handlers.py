@@ -1,4 +1,4 @@
-"""Taking in what watches deliver: into the picture, and into the queue as what may help pods that wait.
+"""Event handlers: update the snapshot and the scheduling queue from watches.
 
 upstream 1.36: pkg/scheduler/eventhandlers.go
 """
@@ -30,7 +30,7 @@ _ACTIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """The handlers of all watches."""
+    """Handlers for the watch events of all resources."""
 
     picture: Picture
     queue: Queue
@@ -39,12 +39,13 @@ class Intake:
     requests: RequestReader
     caps: Capabilities
     names: Collection[str]
-    """Whose pods are this scheduler's."""
+    """Scheduler names whose pods this scheduler is responsible for."""
 
     def subscribe(self, caches: Caches, subjects: Iterable[Subject]) -> None:
-        """Hear of nodes, pods and whatever else plugins are interested in."""
+        """Subscribe to nodes, pods and every other resource that plugins register for."""
         caches.of("Node").subscribe(self._node)
         caches.of("Pod").subscribe(self._pod)
+        # Sorted, so that subscriptions, and with them the order of events, are the same in each run.
         for subject in sorted(set(subjects).difference(_APART)):
             caches.of(subject.value).subscribe(self._other(subject))
 
@@ -56,6 +57,7 @@ class Intake:
                 self.picture.set_node(change.object)
                 self.queue.happened(ClusterEvent(Subject.NODE, Action.ADD, new=change.object))
             case EventType.DELETED:
+                # Before the removal: hints may still look the node up.
                 self.queue.happened(ClusterEvent(Subject.NODE, Action.DELETE, old=change.object))
                 self.picture.remove_node(change.object["metadata"]["name"])
             case _:
@@ -66,9 +68,10 @@ class Intake:
 
     def _other(self, subject: Subject) -> Handler:
         def handle(change: Change) -> None:
-            gone = change.type is EventType.DELETED
-            old, new = (change.object, None) if gone else (change.old, change.object)
+            deleted = change.type is EventType.DELETED
+            old, new = (change.object, None) if deleted else (change.old, change.object)
             self.queue.happened(ClusterEvent(subject, _ACTIONS[change.type], old, new))
+            # PreBind plugins wait for such objects (a bound claim, an allocated device).
             self.binder.poke()
 
         return handle
@@ -78,6 +81,7 @@ class Intake:
     def _pod(self, change: Change) -> None:  # hot: several times per pod
         new = None if change.type is EventType.DELETED else change.object
         old = change.object if change.type is EventType.DELETED else change.old
+        # A pod was deleted and recreated under the same name between two events: handle both.
         if old is not None and new is not None and _uid(old) != _uid(new):
             self._changed(old, None)
             old = None
@@ -85,7 +89,7 @@ class Intake:
         self.binder.poke()
 
     def _changed(self, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
-        """Take in one pod; None where it is not there, or has run to its end."""
+        """Dispatch one pod event; None means absent or finished."""
         if new is None:
             if old is not None:
                 self._gone(old)
@@ -107,6 +111,7 @@ class Intake:
         pod = PodInfo(new)
         self.picture.add_pod(pod)
         self.queue.happened(ClusterEvent(Subject.ASSIGNED_POD, Action.ADD, new=new))
+        # A pod that was just bound leaves the queue and no longer counts as nominated.
         if old is not None:
             self.queue.remove(pod.uid)
             self.nominations.drop(pod.uid)
@@ -119,6 +124,7 @@ class Intake:
 
     def _waiting_update(self, old: ReadOnlyObject, new: ReadOnlyObject) -> None:
         before, pod = PodInfo(old), PodInfo(new)
+        # Updates of an assumed pod are ignored: its binding is in progress and will replace this revision.
         if self.picture.assumed(pod.uid):
             if pod.terminating and not before.terminating:
                 self._assumed_gone(pod)
@@ -127,6 +133,7 @@ class Intake:
         self.queue.update(
             before, pod, scheduling_properties.of_pod(Subject.UNSCHEDULED_POD, before, pod, self.requests, self.caps)
         )
+        # A pod in flight is not in the queue; the scheduling cycle decides about its nomination.
         if waiting:
             self.nominations.refresh(before, pod)
         if before.nominated_node and before.nominated_node != pod.nominated_node:
@@ -149,15 +156,16 @@ class Intake:
             self._room_given_up(pod)
 
     def _assumed_gone(self, pod: PodInfo) -> None:
-        """Give back what a pod would have taken; its binding goes on, and fails by itself."""
+        """Release the resources of an assumed pod that is deleted; its binding continues, and fails at the API."""
         assumed = self.picture.pod(pod.uid)
         self.picture.forget(pod.uid)
         if assumed is not None:
             self.queue.happened(ClusterEvent(Subject.ASSIGNED_POD, Action.DELETE, old=assumed.obj))
 
     def _room_given_up(self, pod: PodInfo) -> None:
-        """Tell those who had left room for a nominated pod that they need not any more."""
+        """Wake pods that had left resources free for a nominated pod."""
         event = ClusterEvent(Subject.ASSIGNED_POD, Action.DELETE, old=pod.obj)
+        # Only pods of at most its priority had to respect the nomination.
         self.queue.happened(event, lambda other: other.priority <= pod.priority)
 
 
@@ -171,18 +179,18 @@ def _assigned(pod: ReadOnlyObject) -> bool:
 
 
 def _running(pod: ReadOnlyObject | None) -> ReadOnlyObject | None:
-    """Return a pod unless it has run to its end: then it is as if it were gone."""
+    """Return a pod unless it has finished: to the scheduler a finished pod does not exist."""
     if pod is None or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return None
     return pod
 
 
 def latest_in(caches: Caches) -> Latest:
-    """Return what finds a pod as last seen, unless it is gone or has a node."""
+    """Return a function that finds the current revision of a pod; None if it is deleted or has a node."""
     pods = caches.of("Pod")
 
     def latest(pod: PodInfo) -> PodInfo | None:
-        seen = pods.get(pod.key)
-        return None if seen is None or _assigned(seen) else pod
+        current = pods.get(pod.key)
+        return None if current is None or _assigned(current) else pod
 
     return latest

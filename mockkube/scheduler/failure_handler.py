@@ -1,4 +1,4 @@
-"""What becomes of a pod that was not scheduled: back to the queue, its condition, its nomination, an event.
+"""Failure handler: requeue a pod that was not scheduled, write its condition and nomination, record an event.
 
 upstream 1.36: pkg/scheduler/schedule_one.go (handleSchedulingFailure)
 """
@@ -28,7 +28,7 @@ _CUT: Final = " ..."
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """Settles pods that were not scheduled."""
+    """Handles pods that were not scheduled."""
 
     pods: ListWatch
     queue: Queue
@@ -41,7 +41,7 @@ class Failures:
     async def settle(
         self, queued: Queued, outcome: Refusal | Failure, *, nomination: str | None, started: float
     ) -> None:
-        """Put the pod back and tell why; `nomination` empty: it is cleared, None: it stays as it is."""
+        """Requeue the pod and report why; an empty `nomination` clears it, None keeps it."""
         self._measure(queued, outcome, started)
         queued.refused_by, queued.pending_by = set(), set()
         if isinstance(outcome, Refusal):
@@ -51,26 +51,28 @@ class Failures:
             _LOG.warning("scheduling pod %s: %s", queued.pod.key, outcome.message)
         if not self._put_back(queued):
             return
+        # After requeueing, as upstream: the nominator refuses pods that are gone by now.
         self.nominations.put(queued.pod, nomination)
         await self._tell(queued.pod, outcome, nomination)
 
     def _put_back(self, queued: Queued) -> bool:
-        """Queue the pod as it is now; False if another of its name has taken its place."""
+        """Requeue the current revision of the pod; return False if another pod has taken its name."""
         pod = queued.pod
-        seen = self.pods.get(pod.key)
-        if seen is None or seen["spec"].get("nodeName"):
+        current = self.pods.get(pod.key)
+        # The pod was deleted or bound meanwhile. Upstream reports the failure nevertheless.
+        if current is None or current["spec"].get("nodeName"):
             self.queue.done(pod.uid)
-        elif seen["metadata"].get("uid") != pod.uid:
+        elif current["metadata"].get("uid") != pod.uid:
             self.queue.done(pod.uid)
             return False
         else:
-            if seen is not pod.obj:
-                queued.pod = PodInfo(seen)
+            if current is not pod.obj:
+                queued.pod = PodInfo(current)
             self.queue.put_back(queued)
         return True
 
     async def _tell(self, pod: PodInfo, outcome: Refusal | Failure, nomination: str | None) -> None:
-        refused, message = isinstance(outcome, Refusal), outcome.message
+        is_fit_error, message = isinstance(outcome, Refusal), outcome.message
         self.recorder.record(
             pod.obj,
             WARNING,
@@ -79,7 +81,7 @@ class Failures:
             action="Scheduling",
             controller=pod.scheduler_name,
         )
-        reason = "Unschedulable" if refused else "SchedulerError"
+        reason = "Unschedulable" if is_fit_error else "SchedulerError"
         condition = Condition("PodScheduled", "False", reason, message)
         try:
             await self.writer.write(pod, condition, nomination)
@@ -94,8 +96,9 @@ class Failures:
 
 
 def cut(message: str) -> str:
-    """Return a message as long as a note of an event may be."""
+    """Truncate a message to the length that the note of an event may have."""
     data = message.encode()
     if len(data) <= _NOTE_BYTES_MAX:
         return message
+    # The limit is in bytes, so that a character may be cut in two; its rest is dropped.
     return data[: _NOTE_BYTES_MAX - len(_CUT)].decode(errors="ignore") + _CUT

@@ -1,4 +1,4 @@
-"""Finding nodes a pod fits on: as many as are worth ranking, from where the last search ended.
+"""Find the nodes that pass the filters of a pod, as many as are worth scoring.
 
 upstream 1.36: pkg/scheduler/schedule_one.go
 """
@@ -14,14 +14,14 @@ from mockkube.scheduler.framework.runtime import FILTER, Points
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 from mockkube.scheduler.verdict_cache import Filtered, Tables
 
+# Clusters with fewer nodes are searched completely, as upstream's minFeasibleNodesToFind says.
 FEASIBLE_MIN: Final = 100
-"""So many nodes are looked for at least; below it the whole cluster is."""
 _PERCENTAGE_MIN: Final = 5
 _REFUSALS: Final = (Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING)
 
 
 def wanted(percentage: int, nodes: int) -> int:
-    """Return how many feasible nodes are enough; a percentage of 0 goes by the size of the cluster."""
+    """Return how many feasible nodes are enough; a percentage of 0 depends on the size of the cluster."""
     if nodes < FEASIBLE_MIN:
         return nodes
     percentage = percentage or max(50 - nodes // 125, _PERCENTAGE_MIN)
@@ -30,31 +30,31 @@ def wanted(percentage: int, nodes: int) -> int:
 
 @dataclass(slots=True)
 class Rotation:
-    """Where the next search begins, so that all nodes get their turn."""
+    """Index of the node at which the next search starts, so that all nodes have the same chance."""
 
     start: int = 0
 
     def advance(self, nodes_seen: int, nodes: int) -> None:
-        """Go on behind the nodes that were looked at."""
+        """Continue behind the nodes that were evaluated."""
         self.start = (self.start + nodes_seen) % nodes
 
 
 @dataclass(slots=True)
 class Found:
-    """The places of the nodes that fit; if there are none, what was said of those that were looked at."""
+    """Nodes that pass all filters; if there are none, the statuses of the evaluated nodes."""
 
     slots: Sequence[int] = ()
     refused: dict[str, Status] = field(default_factory=dict)
     answers: set[tuple[str, Code]] = field(default_factory=set)
-    """Which filters refused nodes, and how."""
+    """Filters that rejected nodes, with their codes."""
     seen: int = 0
-    """How many nodes were looked at."""
+    """Number of nodes that were evaluated."""
     reasons: Mapping[tuple[str, ...], int] | None = None
-    """How many nodes are refused for which reasons, where that has been counted."""
+    """Number of rejected nodes per tuple of reasons, where it is known without counting."""
 
 
 class Search:
-    """The search of one profile."""
+    """Search of one profile."""
 
     def __init__(self, points: Points, tables: Tables, percentage: int, rotation: Rotation) -> None:
         self._points, self._tables, self._percentage, self._rotation = points, tables, percentage, rotation
@@ -64,26 +64,27 @@ class Search:
         }
 
     def one(self, state: CycleState, pod: PodInfo, name: str) -> Found:
-        """Look at one node alone. Raises PluginFailed."""
+        """Run the filters on one node. Raises PluginError."""
         slot = self._points.picture.slot(name)
         return Found() if slot is None else self._walk(state, pod, [slot], 1)
 
     def some(self, state: CycleState, pod: PodInfo, names: Iterable[str] | None) -> Found:
-        """Look for nodes, among all or those named. Raises PluginFailed."""
+        """Search for feasible nodes, among all or those named. Raises PluginError."""
         picture = self._points.picture
         total = len(picture.all)
         if names is None:
             count = self._count(total)
-            found = self._quick(state, pod, count, total)
-            if found is None:
-                found = self._walk(state, pod, self._rounds(range(total)), count)
+            result = self._quick(state, pod, count, total)
+            if result is None:
+                result = self._walk(state, pod, self._rounds(range(total)), count)
         else:
             slots = sorted(slot for name in names if (slot := picture.slot(name)) is not None)
-            found = self._walk(state, pod, self._rounds(slots), self._count(len(slots)))
-        self._rotation.advance(found.seen, total)
-        return found
+            result = self._walk(state, pod, self._rounds(slots), self._count(len(slots)))
+        self._rotation.advance(result.seen, total)
+        return result
 
     def _count(self, nodes: int) -> int:
+        # Without Score plugins the first feasible node is as good as any other.
         return wanted(self._percentage, nodes) if self._points.profile.scores else 1
 
     def _rounds(self, slots: Sequence[int]) -> Iterator[int]:
@@ -91,44 +92,48 @@ class Search:
         return chain(slots[start:], slots[:start])
 
     def _quick(self, state: CycleState, pod: PodInfo, count: int, total: int) -> Found | None:
-        """Return the next nodes without looking at each, when it is known of all whether they fit."""
+        """Find the next feasible nodes from cached verdicts alone; None if some verdict is not cached."""
         start = self._points.now()
         table = self._table(state, pod)
         if not table.is_complete():
             return None
         first = self._rotation.start % total
+        # Three cases, because most searches end in the first or the second, which need no loop over nodes.
         if table.none_fits():
-            found = Found((), dict(table.refused), self._answers(table.refusals), total, dict(table.reasons))
+            result = Found((), dict(table.refused), self._answers(table.refusals), total, dict(table.reasons))
             self._tally(state, table.refusals, total)
             self._log(table, None)
         elif table.all_fit():
-            whole = range(first, min(first + count, total))
-            found = Found(whole if len(whole) == count else [*whole, *range(count - len(whole))], seen=count)
+            nearest = range(first, min(first + count, total))
+            result = Found(nearest if len(nearest) == count else [*nearest, *range(count - len(nearest))], seen=count)
             self._tally(state, {}, count)
-            self._log(table, found.slots)
+            self._log(table, result.slots)
         else:
             stretch = table.next_fitting(first, count)
-            found = Found(stretch.slots, seen=stretch.nodes)
+            result = Found(stretch.slots, seen=stretch.nodes)
             self._tally(state, stretch.refusals, stretch.nodes)
             self._log(table, [(first + step) % total for step in range(stretch.nodes)] if table.lines else ())
         self._points.measure(FILTER, Code.SUCCESS, start)
-        return found
+        return result
 
     def _walk(self, state: CycleState, pod: PodInfo, slots: Iterable[int], count: int) -> Found:
         start = self._points.now()
         table, points = self._table(state, pod), self._points
         nodes, entries, fits = points.picture.all, table.entries, table.fits
-        live = [(place, plugin, points.judge(state, plugin, pod)) for place, plugin in table.live]
-        nominations, crowded = points.nominations, bool(live and points.nominations)
-        found: list[int] = []
-        refused: dict[str, Status] = {}
-        refusals: dict[tuple[int, Code], int] = {}
+        uncached = [(place, plugin, points.judge(state, plugin, pod)) for place, plugin in table.live]
+        nominations, check_nominated = points.nominations, bool(uncached and points.nominations)
+        feasible: list[int] = []
+        node_to_status: dict[str, Status] = {}
+        rejections: dict[tuple[int, Code], int] = {}
         for slot in slots:  # hot: per node, per pod
-            if crowded and nodes[slot].name in nominations and points.yielded_to(pod, nodes[slot].name):
+            # Nominated pods may make a node unfit that fits by its cached verdict, so these nodes are evaluated with
+            # them.
+            if check_nominated and nodes[slot].name in nominations and points.yielded_to(pod, nodes[slot].name):
                 verdict = table.judge_crowded(points, state, pod, slot)
             else:
                 verdict = entries[slot] or table.judge(points, state, pod, slot)
-                for place, plugin, judge in live:
+                # Uncached filters run only while the cached verdict would not reject the node at an earlier filter.
+                for place, plugin, judge in uncached:
                     if place > verdict[0]:
                         break
                     status = judge(nodes[slot])
@@ -136,23 +141,23 @@ class Search:
                         verdict = place, status
                         break
             if verdict is fits:
-                found.append(slot)
-                if len(found) >= count:
+                feasible.append(slot)
+                if len(feasible) >= count:
                     break
             else:
                 place, status = verdict
-                refused[nodes[slot].name] = status
-                refusals[place, status.code] = refusals.get((place, status.code), 0) + 1
-        seen = len(found) + len(refused)
-        self._tally(state, refusals, seen)
+                node_to_status[nodes[slot].name] = status
+                rejections[place, status.code] = rejections.get((place, status.code), 0) + 1
+        seen = len(feasible) + len(node_to_status)
+        self._tally(state, rejections, seen)
         if table.lines:
-            places = (points.picture.slot(name) for name in refused)
-            self._log(table, [*found, *(place for place in places if place is not None)])
+            places = (points.picture.slot(name) for name in node_to_status)
+            self._log(table, [*feasible, *(place for place in places if place is not None)])
         points.measure(FILTER, Code.SUCCESS, start)
-        return Found(found, refused, self._answers(refusals), seen)
+        return Found(feasible, node_to_status, self._answers(rejections), seen)
 
     def _log(self, table: Filtered, slots: Sequence[int] | None) -> None:
-        """Count what the filters log about the nodes at these places; None: about all nodes."""
+        """Count the log lines of the nodes at these indexes; None means all nodes."""
         if table.lines:
             self._points.log.count_kept(table.lines, slots)
 
@@ -161,13 +166,15 @@ class Search:
 
     def _table(self, state: CycleState, pod: PodInfo) -> Filtered:
         table = self._tables.filtered(state, pod)
+        # With nominated pods and only cached filters, a second table per priority holds verdicts that include those
+        # pods.
         if self._points.nominations and not table.live:
             table = self._tables.filtered(state, pod, crowded=True)
         table.refresh(self._points, state, pod)
         return table
 
     def _tally(self, state: CycleState, refusals: Mapping[tuple[int, Code], int], seen: int) -> None:
-        """Count what each filter answered: those behind one that refuses are not asked."""
+        """Count the results of each filter; filters behind one that rejected a node did not run for it."""
         for place, name in enumerate(self._filters):
             if name in state.skip_filter or not seen:
                 continue

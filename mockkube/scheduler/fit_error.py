@@ -1,4 +1,4 @@
-"""A pod that no node takes: who refused it, and how that is told.
+"""FitError: no node fits a pod; which plugins rejected it, and the message for users.
 
 upstream 1.36: pkg/scheduler/framework/types.go
 """
@@ -17,14 +17,17 @@ NO_NODES: Final = "no nodes available to schedule pods"
 
 @dataclass(frozen=True, slots=True)
 class Rejectors:
-    """The plugins that refused a pod: until something helps, or (`pending`) until something outside has happened."""
+    """Plugins that rejected a pod.
+
+    `refused` holds all of them, `pending` those that wait for something outside the scheduler.
+    """
 
     refused: frozenset[str] = frozenset()
     pending: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, answers: Collection[tuple[str, Code]], narrowed_by: Collection[str] = ()) -> "Rejectors":
-        """Return those who refused, of who answered what, and those who left nodes out beforehand."""
+        """Return the plugins whose codes are rejections, and those that excluded nodes in PreFilter."""
         refused = {plugin for plugin, code in answers if plugin and code in _REFUSALS}
         pending = {plugin for plugin, code in answers if plugin and code is Code.PENDING}
         return cls(frozenset(refused.union(narrowed_by)), frozenset(pending))
@@ -32,43 +35,44 @@ class Rejectors:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A pod is refused by every node there is."""
+    """No node fits the pod."""
 
     nodes: int
     verdicts: Verdicts = field(default_factory=lambda: Verdicts({}))
     for_all: str = ""
-    """What a plugin said of the pod itself, before any node was looked at."""
+    """Message of a PreFilter plugin that rejected the pod before any node was filtered."""
     rejectors: Rejectors = field(default_factory=Rejectors)
     remedy: Remedy | None = None
 
     @property
     def message(self) -> str:
-        """The text that users see."""
+        """Text of the condition and the event, in upstream's words."""
         if not self.nodes:
             return NO_NODES
         text = f" {self.for_all}." if self.for_all else told(self.verdicts, self.nodes)
-        remedy = self.remedy.status.message if self.remedy else ""
-        return f"0/{self.nodes} nodes are available:{text}{f' {remedy}' if remedy else ''}"
+        post_filter_message = self.remedy.status.message if self.remedy else ""
+        return f"0/{self.nodes} nodes are available:{text}{f' {post_filter_message}' if post_filter_message else ''}"
 
 
 def told(verdicts: Verdicts, nodes: int) -> str:
-    """Return the reasons with how many nodes each holds for, sorted as text."""
+    """Format the reasons with the number of nodes for each, sorted as text."""
     reasons: Counter[str] = Counter()
-    counted = verdicts.counted
-    if counted is None:
-        counted = Counter([status.reasons for status in verdicts.by_node.values()])
-    for several, count in counted.items():
-        for reason in several:
+    counts_by_reasons = verdicts.counted
+    if counts_by_reasons is None:
+        counts_by_reasons = Counter([status.reasons for status in verdicts.by_node.values()])
+    for reasons_of_node, count in counts_by_reasons.items():
+        for reason in reasons_of_node:
             reasons[reason] += count
     absent = nodes - len(verdicts.by_node)
     if absent > 0:
         for reason in verdicts.absent.reasons:
             reasons[reason] += absent
-    texts = sorted(f"{count} {reason}" for reason, count in reasons.items())
-    return f" {', '.join(texts)}." if texts else ""
+    # upstream: sorted as strings, so that "10 ..." comes before "2 ...".
+    lines = sorted(f"{count} {reason}" for reason, count in reasons.items())
+    return f" {', '.join(lines)}." if lines else ""
 
 
 def on_one_node(node_name: str, status: Status) -> Refusal:
-    """Return the refusal of a pod by the node that had been chosen for it."""
+    """Return the error of a pod that was rejected on the node chosen for it."""
     assert status is not SUCCESS, "a success refuses nothing"
     return Refusal(1, Verdicts({node_name: status}), rejectors=Rejectors.of([(status.plugin, status.code)]))

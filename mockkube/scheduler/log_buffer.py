@@ -1,7 +1,7 @@
-"""Lines that plugins log in a scheduling cycle, each with how often the real scheduler would write it.
+"""Log lines of plugins in one scheduling cycle, each with the number of times the real scheduler would write it.
 
-Verdicts about nodes are kept and reused, while the real plugins are asked, and log, in each cycle. So what was logged
-for a verdict is kept beside it, and counts again whenever the verdict does.
+Verdicts about nodes are cached, while the real plugins run, and log, in each cycle. So the lines of a verdict are
+cached with it, and count again whenever the verdict is used.
 """
 
 import logging
@@ -20,11 +20,11 @@ Lines = tuple[LogLine, ...]
 
 
 class LogBuffer:
-    """Collects the lines of a cycle, from `begin` to `flush`; others are written at once."""
+    """Collects the lines of a cycle, from `begin` to `flush`; outside a cycle lines are written immediately."""
 
     def __init__(self, log: ComponentLog, clock: Clock) -> None:
+        # Lines that were neither taken nor counted yet.
         self.fresh: list[LogLine] = []
-        """Lines that nobody has taken or counted yet."""
         self._log, self._clock = log, clock
         self._collects = False
         self._counts: dict[LogLine, int] = {}
@@ -35,7 +35,7 @@ class LogBuffer:
         self._add(LogLine(Level.ERROR, message))
 
     def info(self, message: str, verbosity: int) -> None:
-        """Add a line that is written from a verbosity on."""
+        """Add a line that is written at a verbosity and above."""
         self._add(LogLine(Level.INFO, message, verbosity))
 
     def _add(self, line: LogLine) -> None:
@@ -49,7 +49,7 @@ class LogBuffer:
         self._collects = True
 
     def take(self) -> Lines:
-        """Return the fresh lines, for somebody who keeps and counts them."""
+        """Return and clear the fresh lines, for a caller that caches and counts them."""
         lines = tuple(self.fresh)
         self.fresh.clear()
         return lines
@@ -60,18 +60,18 @@ class LogBuffer:
             self.count(line, 1)
 
     def count(self, line: LogLine, times: int) -> None:
-        """Count a line."""
+        """Count a line several times."""
         self._counts[line] = self._counts.get(line, 0) + times
 
     def count_kept(self, kept: Mapping[int, Lines], slots: Iterable[int] | None) -> None:
-        """Count the lines kept for the nodes at these places; None: for all nodes."""
+        """Count the cached lines of the nodes at these indexes; None means all nodes."""
         chosen: Iterable[Lines] = kept.values() if slots is None else _chosen(kept, slots)
         for lines in chosen:
             for line in lines:
                 self.count(line, 1)
 
     def flush(self, pod: str) -> None:
-        """Write what was collected; `pod` is whom the cycle was about."""
+        """Write the collected lines, with the pod that the cycle was about."""
         self._collects = False
         if self.fresh:
             self.settle()
@@ -85,12 +85,12 @@ class LogBuffer:
         self._counts = {}
 
     def _print(self, line: LogLine) -> None:
-        """Show an error on the terminal, the first time only: there is a line per pod and node."""
+        """Print an error to the terminal the first time only: the log has a line per pod and node."""
         if line.level is Level.ERROR and line.message not in self._printed:
             self._printed[line.message] = True
             _LOG.warning("%s", line.message)
 
 
 def _chosen(kept: Mapping[int, Lines], slots: Iterable[int]) -> Sequence[Lines]:
-    asked = slots if isinstance(slots, range) else frozenset(slots)
-    return [lines for slot, lines in kept.items() if slot in asked]
+    wanted = slots if isinstance(slots, range) else frozenset(slots)
+    return [lines for slot, lines in kept.items() if slot in wanted]

@@ -1,6 +1,6 @@
-"""What the scheduler counts and measures, under upstream's names.
+"""Metrics of the scheduler, with upstream's names.
 
-Counting happens several times per pod, so it is a plain addition; the exposition is put together when asked for.
+Counting happens several times per pod, so it is a plain addition; samples are built only when a scrape collects them.
 
 upstream 1.36: pkg/scheduler/metrics/metrics.go
 """
@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 Labels = tuple[str, ...]
+# Percentage of cycles in which plugins are timed. upstream: pluginMetricsSamplePercent
 PLUGIN_SAMPLE_PERCENT: Final = 10
-"""In how many of a hundred cycles plugins are timed."""
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
@@ -23,18 +23,18 @@ def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
 
 
 class Counter:
-    """Numbers that only grow, by labels."""
+    """Counts by labels."""
 
     def __init__(self, name: str, help_text: str, labels: Sequence[str] = ()) -> None:
         self._name, self._help, self._labels = name, help_text, labels
         self.values: dict[Labels, int] = {} if labels else {(): 0}
 
     def add(self, *labels: str, amount: int = 1) -> None:  # hot: several times per pod
-        """Count."""
+        """Increase the count of some labels."""
         self.values[labels] = self.values.get(labels, 0) + amount
 
     def family(self) -> Metric:
-        """Return the samples."""
+        """Return the samples for a scrape."""
         family = CounterMetricFamily(self._name, self._help, labels=self._labels)
         for labels, value in self.values.items():
             family.add_metric(labels, value)
@@ -42,7 +42,7 @@ class Counter:
 
 
 class Histogram:
-    """Durations or sizes, by labels."""
+    """Distribution of durations or sizes, by labels."""
 
     def __init__(self, name: str, help_text: str, bounds: Sequence[float], labels: Sequence[str] = ()) -> None:
         self._name, self._help, self._bounds, self._labels = name, help_text, bounds, labels
@@ -50,7 +50,7 @@ class Histogram:
         self._sums: dict[Labels, float] = {}
 
     def observe(self, value: float, *labels: str) -> None:  # hot: several times per pod
-        """Take in one value."""
+        """Add one value."""
         counts = self._counts.get(labels)
         if counts is None:
             counts = self._counts[labels] = [0] * (len(self._bounds) + 1)
@@ -59,17 +59,18 @@ class Histogram:
         self._sums[labels] += value
 
     def count(self, *labels: str) -> int:
-        """Return how many values were taken in."""
+        """Return the number of values."""
         return sum(self._counts.get(labels, ()))
 
     def family(self) -> Metric:
-        """Return the samples."""
+        """Return the samples for a scrape."""
         family = HistogramMetricFamily(self._name, self._help, labels=self._labels)
         for labels, counts in self._counts.items():
             family.add_metric(labels, list(self._buckets(counts)), self._sums[labels])
         return family
 
     def _buckets(self, counts: Sequence[int]) -> Iterator[tuple[str, float]]:
+        # Prometheus buckets are cumulative.
         total = 0
         for bound, count in zip((*self._bounds, float("inf")), counts, strict=True):
             total += count
@@ -81,7 +82,7 @@ Gauge = Callable[[], Mapping[Labels, float]]
 
 
 class Metrics:
-    """All of them; itself what a registry collects from."""
+    """All metrics of one scheduler, and the collector that a registry scrapes."""
 
     def __init__(self) -> None:
         self.attempts = Counter(
@@ -153,19 +154,19 @@ class Metrics:
         self._gauges: list[tuple[str, str, Sequence[str], Gauge]] = []
 
     def gauge(self, name: str, help_text: str, labels: Sequence[str], read: Gauge) -> None:
-        """Add a gauge that is read when metrics are asked for."""
+        """Add a gauge whose values are read on each scrape."""
         self._gauges.append((name, help_text, labels, read))
 
     def register(self, registry: CollectorRegistry) -> None:
-        """Expose all of it."""
+        """Register all metrics."""
         registry.register(self)
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing: names are not checked against others in advance."""
+        """Return nothing, so that the registry does not compare names in advance."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Yield everything as of now."""
+        """Yield the samples of all metrics."""
         for metric in vars(self).values():
             if isinstance(metric, Counter | Histogram):
                 yield metric.family()

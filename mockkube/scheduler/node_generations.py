@@ -1,4 +1,4 @@
-"""Which nodes have changed since when, for those who keep something about each."""
+"""Change log: names with the generation of their last change."""
 
 from collections.abc import Iterable
 
@@ -7,16 +7,16 @@ class ChangeLog:
     """Names with the generation of their last change; generations only grow."""
 
     def __init__(self) -> None:
+        # Ordered by generation, the latest last, so that `since` stops at the first older entry.
         self._changes: dict[str, int] = {}
-        """The latest last."""
 
     def note(self, name: str, generation: int) -> None:  # hot: per change
-        """Note a change, later than all others."""
+        """Record a change that is later than all others."""
         self._changes.pop(name, None)
         self._changes[name] = generation
 
     def since(self, generation: int) -> Iterable[str]:
-        """Return what changed after a generation, the latest first."""
+        """Yield the names that changed after a generation, latest first."""
         for name in reversed(self._changes):
             if self._changes[name] <= generation:
                 return

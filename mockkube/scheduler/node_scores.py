@@ -1,4 +1,4 @@
-"""Choosing among the nodes a pod fits on: scores, brought to one range, weighted and added; ties by lot.
+"""Score feasible nodes: normalize and weigh plugin scores, and select the host.
 
 upstream 1.36: pkg/scheduler/schedule_one.go, pkg/scheduler/framework/runtime/framework.go
 """
@@ -15,19 +15,19 @@ from mockkube.scheduler.framework.status import Code
 from mockkube.scheduler.verdict_cache import Tables
 
 Scores = Mapping[str, Mapping[str, int]]
-"""The weighted scores of each node by plugin."""
+"""Weighted scores of each node, by plugin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The ranking of one profile."""
+    """Scores nodes with the plugins of one profile."""
 
     points: Points
     tables: Tables
     chance: Chance
 
     def choose(self, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> int:
-        """Return the place of a node of the best score. Raises PluginFailed."""
+        """Return the index of a node with the highest score, a random one of several. Raises PluginError."""
         nodes = self._nodes(slots)
         self.points.pre_score(state, pod, nodes)
         start = self.points.now()
@@ -39,7 +39,7 @@ class Ranking:
         return slots[index]
 
     def scores(self, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> Scores:
-        """Return all scores, one by one. Raises PluginFailed."""
+        """Return the scores of all plugins for all nodes, without the cache. Raises PluginError."""
         nodes = self._nodes(slots)
         self.points.pre_score(state, pod, nodes)
         profile = self.points.profile
@@ -63,6 +63,7 @@ class Ranking:
         totals = table.sums(self.points, state, pod, slots)
         for index, plugin in enumerate(table.relative):
             raws = table.raw(index, slots)
+            # Equal raw scores stay equal when normalized, so they cannot change which node is best.
             if min(raws) != max(raws):  # what is the same everywhere decides nothing
                 totals = self._added(state, pod, nodes, totals, plugin, raws)
         for plugin in table.live:
@@ -77,6 +78,7 @@ class Ranking:
         start = self.points.now() if state.timed else 0.0
         scores = plugin.score_all(state, pod, nodes)
         if state.timed:
+            # The metric is per node, but `score_all` scores all nodes in one call.
             each = (self.points.now() - start) / len(nodes)
             self.points.time_plugin(SCORE, plugin.name, Code.SUCCESS, each)
         return scores
@@ -93,6 +95,7 @@ class Ranking:
         plugin.normalize(state, pod, nodes, raws)
         if not 0 <= min(raws) <= max(raws) <= SCORE_MAX:
             wrong = next(raw for raw in raws if not 0 <= raw <= SCORE_MAX)
+            # upstream's text, grammar included
             text = f"it should in the range of [0, {SCORE_MAX}] after normalizing"
             raise PluginFailed(
                 "applying score defaultWeights on Score plugins: "

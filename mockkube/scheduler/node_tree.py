@@ -1,4 +1,4 @@
-"""The order in which nodes are looked at: zone by zone in turn, so that a part of the list spreads over zones.
+"""Node tree: nodes in an order that alternates between zones, so that a part of the list spreads over zones.
 
 upstream 1.36: pkg/scheduler/backend/cache/node_tree.go
 """
@@ -13,7 +13,7 @@ _ZONES: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.
 
 
 def zone_of(labels: Mapping[str, str]) -> Zone:
-    """Return region and zone of a node; the older label counts first."""
+    """Return region and zone of a node; the older, deprecated label wins."""
     return _first(labels, _REGIONS), _first(labels, _ZONES)
 
 
@@ -22,14 +22,14 @@ def _first(labels: Mapping[str, str], names: tuple[str, ...]) -> str:
 
 
 class NodeTree:
-    """Names of nodes by zone, each in order of arrival."""
+    """Node names by zone, in order of arrival within a zone."""
 
     def __init__(self) -> None:
         self._zones: dict[Zone, dict[str, None]] = {}
         self._zone_of: dict[str, Zone] = {}
 
     def put(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Add a node or move it to its zone; return whether the order has changed."""
+        """Add a node, or move it to its present zone; return whether the order has changed."""
         zone, before = zone_of(labels), self._zone_of.get(name)
         if zone == before:
             return False
@@ -40,10 +40,11 @@ class NodeTree:
         return True
 
     def remove(self, name: str) -> None:
-        """Take a node out."""
+        """Remove a node."""
         zone = self._zone_of.pop(name)
         names = self._zones[zone]
         del names[name]
+        # An empty zone is dropped: when it returns it is the last one again, as upstream.
         if not names:
             del self._zones[zone]
 

@@ -1,4 +1,6 @@
-"""Pods that wait for room on a node that is being made for them: others leave it to them.
+"""Nominator: pods that wait for a node to be freed for them, by node.
+
+Other pods of at most their priority must leave the nominated pods' resources free.
 
 upstream 1.36: pkg/scheduler/backend/queue/nominator.go
 """
@@ -9,29 +11,29 @@ from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.node_generations import ChangeLog
 
 Latest = Callable[[PodInfo], PodInfo | None]
-"""Returns a pod as last seen waiting; None once it is gone or on a node."""
+"""Returns the current revision of a pending pod; None once it is deleted or has a node."""
 
 
 class Nominations:
-    """Which pods are nominated to which nodes, in this scheduler's memory; the pods' status follows it."""
+    """Pods nominated to nodes, in the scheduler's memory; the status of the pods is written after it."""
 
     def __init__(self, latest: Latest) -> None:
         self._latest = latest
         self._node_of: dict[str, str] = {}
         self._by_node: dict[str, dict[str, PodInfo]] = {}
         self._changes = ChangeLog()
+        # Grows with each change.
         self.generation = 0
-        """Grows with each change."""
 
     def __bool__(self) -> bool:
         return bool(self._by_node)
 
     def __contains__(self, node_name: str) -> bool:
-        """Whether pods are nominated to a node."""
+        """Return whether pods are nominated to a node."""
         return node_name in self._by_node
 
     def changed_since(self, generation: int) -> Iterable[str]:
-        """Return the nodes to which others, or none, are nominated after a generation."""
+        """Return the nodes whose nominated pods changed after a generation."""
         return self._changes.since(generation)
 
     def on(self, node_name: str) -> list[PodInfo]:
@@ -39,25 +41,27 @@ class Nominations:
         return list(self._by_node.get(node_name, {}).values())
 
     def node_of(self, uid: str) -> str:
-        """Return to which node a pod is nominated; empty if to none."""
+        """Return the node that a pod is nominated to; empty if there is none."""
         return self._node_of.get(uid, "")
 
     def put(self, pod: PodInfo, node_name: str | None = None) -> None:
-        """Nominate a pod: to a node, to none (empty), or to that which its status names (None)."""
+        """Nominate a pod to a node, to none (empty), or to the node in its status (None)."""
         self.drop(pod.uid)
         name = pod.nominated_node if node_name is None else node_name
+        # The pod may have been deleted or bound since the decision; its nomination would then never be removed.
         if name and self._latest(pod) is not None:
             self._node_of[pod.uid] = name
             self._by_node.setdefault(name, {})[pod.uid] = pod
             self._touch(name)
 
     def refresh(self, old: PodInfo, new: PodInfo) -> None:
-        """Take another revision; one that does not know of its nomination yet keeps it."""
-        kept = self._node_of.get(old.uid) if not old.nominated_node and not new.nominated_node else None
-        self.put(new, kept)
+        """Replace a pod by another revision; keep a nomination that its status does not show yet."""
+        # The status is written after the nomination, so an update that comes in between must not clear it.
+        unwritten = self._node_of.get(old.uid) if not old.nominated_node and not new.nominated_node else None
+        self.put(new, unwritten)
 
     def drop(self, uid: str) -> None:
-        """Forget a pod's nomination."""
+        """Remove the nomination of a pod."""
         name = self._node_of.pop(uid, "")
         if not name:
             return

@@ -1,4 +1,4 @@
-"""What the scheduler writes into the status of pods: a condition, a nomination, in patches that hold nothing else.
+"""Patch the status of pods: a condition and the nominated node, and nothing else.
 
 upstream 1.36: pkg/scheduler/schedule_one.go (updatePod), pkg/api/v1/pod/util.go
 """
@@ -16,7 +16,7 @@ from mockkube.scheduler.framework.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition as it is to be."""
+    """Condition to write."""
 
     type: str
     status: str
@@ -26,20 +26,21 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class PodStatusWriter:
-    """Patches the status of pods where something differs."""
+    """Patches the status of pods where it differs."""
 
     client: Client
     caps: Capabilities
     clock: Clock
 
     async def write(self, pod: PodInfo, condition: Condition | None = None, nomination: str | None = None) -> None:
-        """Set a condition, and the nominated node (empty: clear it, None: leave it), unless all of it is so already."""
+        """Set a condition and the nominated node (empty: clear it, None: keep it), unless both are set already."""
         changes: Object = {}
         if condition is not None and (changed := self._changed(pod, condition)) is not None:
             changes["conditions"] = [changed]
         if nomination is not None and nomination != pod.nominated_node:
             changes["nominatedNodeName"] = nomination or None
         if changes:
+            # With the uid the API server rejects the patch if the pod was replaced by another of the same name.
             patch = {"metadata": {"uid": pod.uid}, "status": changes}
             await self.client.patch("Pod", pod.key, patch, subresource="status")
 
@@ -55,5 +56,6 @@ class PodStatusWriter:
         }
         if generation := pod_generation(pod.obj, old, self.caps):
             new["observedGeneration"] = generation
+        # upstream: a condition that differs in times only is not written, or each attempt would update the pod.
         same = old is not None and all(old.get(name) == new[name] for name in ("status", "reason", "message"))
         return None if same else new

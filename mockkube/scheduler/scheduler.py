@@ -1,4 +1,4 @@
-"""kube-scheduler, assembled: caches, picture, queue, profiles, and the workers that move pods through them."""
+"""kube-scheduler: informers, snapshot, queue, profiles, and the workers that schedule pods."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,13 +41,13 @@ from mockkube.scheduler.scheduling_algorithm import Decider
 from mockkube.scheduler.scheduling_cycle import Cycle, Surroundings
 from mockkube.scheduler.snapshot import Picture
 
+# From this version on events about victims name the preemptor in their text only, not as related object.
 _NAMES_NO_PREEMPTOR_SINCE: Final = Version(1, 36)
-"""From this version on events about victims say which pod they make room for in their text alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Senses:
-    """What a scheduler makes of the words in objects, with its version and gates."""
+    """Taint, selector and resource rules of one scheduler version with its gates."""
 
     caps: Capabilities
     requests: RequestReader
@@ -57,12 +57,12 @@ class Senses:
 
     @classmethod
     def of(cls, caps: Capabilities, log: LogBuffer) -> "Senses":
-        """Return those of a version with some gates on; `log` is where unreadable values are logged."""
+        """Return the rules of a version and its gates; `log` receives values that cannot be parsed."""
         expressions = ExpressionCache()
         return cls(caps, RequestReader(caps), taint_rules(caps, expressions.expression, log.error), expressions, log)
 
     def context(self, client: Client, caches: Caches, picture: Picture, clock: Clock, chance: Chance) -> Context:
-        """Return what plugins are built with, but for their handle."""
+        """Return the dependencies of plugins, without their handle."""
         return Context(
             caps=self.caps,
             clock=clock,
@@ -79,7 +79,7 @@ class Senses:
 
 
 class Scheduler:
-    """A scheduler at one version with one set of gates. Stopped, all that it remembered is gone."""
+    """Scheduler at one version with one set of gates; what it remembers is lost when it stops."""
 
     def __init__(self, context: PartContext[Client, Capabilities], configuration: Configuration) -> None:
         owner, client, clock, chance = context.component, context.client, context.clock, context.chance
@@ -91,6 +91,7 @@ class Scheduler:
         self.picture = Picture(self.senses.requests)
         self.nominations = Nominations(latest_in(self.caches))
         self.metrics = Metrics()
+        # In virtual time one after the other: parallel requests would complete in an order that no seed controls.
         at_once = 1 if isinstance(clock, VirtualClock) else PARALLEL_MAX
         self._recorder = SeriesRecorder(client, clock, chance, owner=owner, at_once=at_once)
         self._handles: list[ProfileHandle] = []
@@ -103,18 +104,18 @@ class Scheduler:
 
     @property
     def workers(self) -> Sequence[Worker]:
-        """The caches, the cycle, binding, evictions, events."""
+        """Workers for informers, scheduling cycle, binding cycle, preemption and events."""
         return self._workers
 
     async def start(self) -> None:
-        """Do nothing: the caches list and watch in their steps."""
+        """Do nothing: informers list and watch in their steps."""
 
     async def stop(self) -> None:
         """Close the watches."""
         await self.caches.close()
 
     def _build_deciders(self, chance: Chance) -> dict[str, Decider]:
-        """Build the profiles; all search on from where any of them has ended."""
+        """Build the profiles; they share the node at which the next search starts."""
         context = self.senses.context(self.client, self.caches, self.picture, self.clock, chance)
         rotation = Rotation()
         deciders = {}
@@ -129,13 +130,17 @@ class Scheduler:
         return deciders
 
     def _build_queue(self) -> Queue:
-        asked = self.senses.caps.enabled("SchedulerQueueingHints")
-        built = {name: decider.points.profile for name, decider in self.deciders.items()}
-        first = next(iter(built.values()))
-        hints = {name: Hints(one.refusing, self.clock, self.metrics, asked=asked) for name, one in built.items()}
+        hints_enabled = self.senses.caps.enabled("SchedulerQueueingHints")
+        profile_by_name = {name: decider.points.profile for name, decider in self.deciders.items()}
+        # All profiles have the same queue sort plugin: the configuration was validated.
+        first = next(iter(profile_by_name.values()))
+        hints = {
+            name: Hints(one.refusing, self.clock, self.metrics, asked=hints_enabled)
+            for name, one in profile_by_name.items()
+        }
         rules = Rules(
             sort_key=first.queue_sort.sort_key,
-            gates={name: one.pre_enqueue for name, one in built.items()},
+            gates={name: one.pre_enqueue for name, one in profile_by_name.items()},
             hints=hints,
             backoff=self.configuration.backoff,
             pop_from_backoff=self.senses.caps.enabled("SchedulerPopFromBackoffQ"),
@@ -149,11 +154,11 @@ class Scheduler:
         writer = PodStatusWriter(self.client, self.senses.caps, self.clock)
         failures = Failures(pods, self.queue, self.nominations, writer, self._recorder, self.metrics, self.clock)
         nominates = self.senses.caps.enabled("NominatedNodeNameForExpectation")
-        desk = Desk(
+        binding_dependencies = Desk(
             self.picture, self.queue, failures, writer, self._recorder, self.metrics, self.clock, nominates=nominates
         )
-        binder = Binder(desk, owner=owner, at_once=at_once)
-        tools = Tools(
+        binder = Binder(binding_dependencies, owner=owner, at_once=at_once)
+        executor_dependencies = Tools(
             self.client,
             pods,
             writer,
@@ -165,11 +170,11 @@ class Scheduler:
             call_off=binder.call_off,
             names_preemptor=self.senses.caps.version < _NAMES_NO_PREEMPTOR_SINCE,
         )
-        evictions = Evictions(tools, owner=owner, at_once=at_once)
+        evictions = Evictions(executor_dependencies, owner=owner, at_once=at_once)
         for handle in self._handles:
             handle.evictions = evictions
         self._subscribe(binder)
-        surroundings = Surroundings(
+        dependencies = Surroundings(
             self.caches,
             self.queue,
             self.picture,
@@ -183,16 +188,19 @@ class Scheduler:
             self.metrics,
             self.clock,
         )
-        cycle = Cycle(surroundings, owner=owner)
+        cycle = Cycle(dependencies, owner=owner)
         return [*self.caches.workers, cycle, binder, evictions, self._recorder]
 
     def _subscribe(self, binder: Binder) -> None:
-        """Hear of what plugins want to hear of; they themselves heard of it before."""
-        senses = self.senses
-        intake = Intake(
-            self.picture, self.queue, self.nominations, binder, senses.requests, senses.caps, tuple(self.deciders)
+        """Subscribe to what plugins register for.
+
+        Plugins subscribed to their informers when they were built, so their own state is updated before hints run.
+        """
+        semantics = self.senses
+        event_handlers = Intake(
+            self.picture, self.queue, self.nominations, binder, semantics.requests, semantics.caps, tuple(self.deciders)
         )
-        intake.subscribe(self.caches, self.queue.subjects)
+        event_handlers.subscribe(self.caches, self.queue.subjects)
 
     def _add_gauges(self) -> None:
         text = "Nodes, pods and assumed pods that the scheduler knows of."
@@ -203,9 +211,9 @@ class Scheduler:
 
 
 def build(context: PartContext[Client, Capabilities], configuration: Any = None) -> Scheduler:
-    """Return the scheduler of a component; `configuration` is a KubeSchedulerConfiguration, decoded, or nothing.
+    """Return the scheduler of a component; `configuration` is a decoded KubeSchedulerConfiguration, or None.
 
-    Raises ConfigurationError when it cannot be used.
+    Raises ConfigurationError for an invalid one.
     """
-    given: ReadOnlyObject = configuration or {"apiVersion": configurations.API_VERSION, "kind": configurations.KIND}
-    return Scheduler(context, configurations.read(given, context.capabilities))
+    document: ReadOnlyObject = configuration or {"apiVersion": configurations.API_VERSION, "kind": configurations.KIND}
+    return Scheduler(context, configurations.read(document, context.capabilities))

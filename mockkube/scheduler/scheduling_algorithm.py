@@ -1,6 +1,6 @@
-"""The decision about one pod: pure, made from a picture, re-runnable on any other.
+"""Scheduling algorithm: pure decision about one pod on a snapshot, repeatable on any other.
 
-pre-filter → filter, with the pods nominated to nodes → post-filter when no node is left → pre-score → score → choose.
+PreFilter → Filter, with the pods nominated to nodes → PostFilter if no node is left → PreScore → Score → select host.
 
 upstream 1.36: pkg/scheduler/schedule_one.go
 """
@@ -26,7 +26,7 @@ _ABSENT: Final = Verdicts({}).absent
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The pod goes to a node."""
+    """The pod is scheduled to a node."""
 
     node_name: str
     nodes_seen: int
@@ -35,7 +35,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """No decision could be made: a plugin failed."""
+    """A plugin failed, so that no decision was made."""
 
     message: str
 
@@ -44,7 +44,7 @@ Decision = Placement | Refusal | Failure
 
 
 class Decider:
-    """Decides for the pods of one profile."""
+    """Decides about the pods of one profile."""
 
     def __init__(self, points: Points, chance: Chance, *, percentage: int, rotation: Rotation) -> None:
         self.points = points
@@ -55,13 +55,13 @@ class Decider:
         self._ranking = Ranking(points, tables, chance)
 
     def state(self) -> CycleState:
-        """Return a state for one cycle."""
+        """Return a new cycle state."""
         state = CycleState()
         state.timed = self._chance.random.randrange(100) < PLUGIN_SAMPLE_PERCENT
         return state
 
     def decide(self, state: CycleState, pod: PodInfo) -> Decision:
-        """Return where the pod goes, or why nowhere."""
+        """Return the node for the pod, or the reasons why there is none."""
         total = len(self.points.picture.all)
         if not total:
             return Refusal(0)
@@ -74,22 +74,24 @@ class Decider:
         return self._remedied(state, pod, refusal)
 
     def explain(self, state: CycleState, pod: PodInfo) -> tuple[Decision, Mapping[str, Status], Scores]:
-        """Return the decision, what refused each other node, and the scores of those that fit; every node is asked.
+        """Return the decision, the status of each rejected node, and the scores of the feasible nodes.
 
-        When a plugin fails there are no scores, and no nodes either if it failed before they were asked.
+        Every node is evaluated, unlike in a real cycle. When a plugin fails there are no scores, and no nodes either if
+        it failed before they were evaluated.
         """
         try:
             refused, scores = self._explain(state, pod, self.points.pre_filter(state, pod))
         except PluginFailed:
             refused, scores = {}, {}
+        # With a state of its own: the one above has been through filters that a real cycle would have left out.
         return self.decide(self.state(), pod), refused, scores
 
     def _explain(self, state: CycleState, pod: PodInfo, candidates: Candidates) -> tuple[dict[str, Status], Scores]:
-        """Raises PluginFailed when the nodes that fit cannot be ranked."""
-        picture = self.points.picture
-        refused: dict[str, Status] = {}
+        """Evaluate and score all nodes. Raises PluginError when the feasible nodes cannot be scored."""
+        snapshot = self.points.picture
+        node_to_status: dict[str, Status] = {}
         slots = []
-        for slot, node in enumerate(picture.all):
+        for slot, node in enumerate(snapshot.all):
             status = candidates.status
             if status.ok and candidates.node_names is not None and node.name not in candidates.node_names:
                 status = _left_out(candidates.narrowed_by)
@@ -98,8 +100,8 @@ class Decider:
             if status.ok:
                 slots.append(slot)
             else:
-                refused[node.name] = status
-        return refused, self._ranking.scores(state, pod, slots) if len(slots) > 1 else {}
+                node_to_status[node.name] = status
+        return node_to_status, self._ranking.scores(state, pod, slots) if len(slots) > 1 else {}
 
     def _filtered(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         try:
@@ -108,43 +110,47 @@ class Decider:
             return Status.error(str(error))
 
     def _find(self, state: CycleState, pod: PodInfo, total: int) -> tuple[Refusal | None, Found]:
-        """Return the nodes that fit, or the refusal when there is none."""
+        """Return the feasible nodes, or the FitError if there is none."""
         candidates = self.points.pre_filter(state, pod)
         status = candidates.status
         if not status.ok:
             rejectors = Rejectors.of([(status.plugin, status.code)], candidates.narrowed_by)
             return Refusal(total, Verdicts({}, status), status.message, rejectors), Found()
-        tried = Found()
+        nominated = Found()
         if pod.nominated_node:
-            tried = self._try_nominated(state, pod)
-            if tried.slots:
-                return None, tried
-        found = self._search.some(state, pod, candidates.node_names)
-        if found.slots:
-            return None, found
+            nominated = self._try_nominated(state, pod)
+            # As upstream, the nominated node is taken without comparing it with others: victims were evicted for it.
+            if nominated.slots:
+                return None, nominated
+        result = self._search.some(state, pod, candidates.node_names)
+        if result.slots:
+            return None, result
         absent = _ABSENT if candidates.node_names is None else _left_out(candidates.narrowed_by)
-        answers = tried.answers | found.answers
-        refused = {**tried.refused, **found.refused} if tried.refused else found.refused
-        curable = all(code is Code.UNSCHEDULABLE for _, code in answers)
-        verdicts = Verdicts(refused, absent, all_curable=curable, counted=found.reasons)
+        answers = nominated.answers | result.answers
+        node_to_status = {**nominated.refused, **result.refused} if nominated.refused else result.refused
+        resolvable = all(code is Code.UNSCHEDULABLE for _, code in answers)
+        verdicts = Verdicts(node_to_status, absent, all_curable=resolvable, counted=result.reasons)
+        # Plugins that reduced the nodes in PreFilter count as rejectors, or their events would not requeue the pod.
         rejectors = Rejectors.of(answers, candidates.narrowed_by)
-        return Refusal(total, verdicts, rejectors=rejectors), found
+        return Refusal(total, verdicts, rejectors=rejectors), result
 
     def _try_nominated(self, state: CycleState, pod: PodInfo) -> Found:
-        """Look at the node that room was made on; a failure there only means that the others are looked at."""
+        """Evaluate the node that the pod is nominated to; after an error there, all nodes are searched."""
         try:
             return self._search.one(state, pod, pod.nominated_node)
         except PluginFailed:
             return Found()
 
     def _place(self, state: CycleState, pod: PodInfo, found: Found) -> Placement:
-        """Choose among the nodes that fit. Raises PluginFailed."""
+        """Select one of the feasible nodes. Raises PluginError."""
         only_one = len(found.slots) == 1
+        # As upstream, a single node is not scored.
         slot = found.slots[0] if only_one else self._ranking.choose(state, pod, found.slots)
         return Placement(self.points.picture.all[slot].name, found.seen, len(found.slots))
 
     def _remedied(self, state: CycleState, pod: PodInfo, refusal: Refusal) -> Refusal:
         if not self.points.profile.post_filters:
+            # An empty node clears the nomination: without PostFilter plugins nobody makes room there.
             return replace(refusal, remedy=Remedy(Status.unschedulable(), node_name=""))
         return replace(refusal, remedy=self.points.post_filter(state, pod, refusal.verdicts))
 

@@ -1,4 +1,4 @@
-"""The scheduling cycle: one pod at a time, from the queue to a decision, and on to binding or back.
+"""Scheduling cycle: pop one pod, decide, assume it and start its binding, or handle the failure.
 
 upstream 1.36: pkg/scheduler/schedule_one.go
 """
@@ -32,22 +32,22 @@ from mockkube.scheduler.snapshot import Picture
 
 _LOG: Final = logging.getLogger("mockkube.scheduler")
 _PREEMPTION: Final = "DefaultPreemption"
+# Verbosity of the line that a pod fits no node.
 _NO_FIT: Final = 2
-"""The verbosity from which on it is logged that a pod fits nowhere."""
+# How often the worker checks whether the informers have synced, until they have.
 _SYNC_SECONDS: Final = 0.1
-"""How often it is looked whether the caches are filled, until they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the cycle works with."""
+    """Everything that the scheduling cycle needs."""
 
     caches: Caches
     queue: Queue
     picture: Picture
     nominations: Nominations
     deciders: Mapping[str, Decider]
-    """By the name that pods give their scheduler."""
+    """Scheduling algorithms by scheduler name."""
     binder: Binder
     evictions: Evictions
     failures: Failures
@@ -58,7 +58,7 @@ class Surroundings:
 
 
 class Cycle:
-    """Decides for one pod per step."""
+    """Schedules one pod per step."""
 
     def __init__(self, surroundings: Surroundings, *, owner: str) -> None:
         self.name = f"{owner}/cycle"
@@ -67,22 +67,22 @@ class Cycle:
 
     @property
     def bell(self) -> Bell:
-        """That of the queue."""
+        """Signal of the queue."""
         return self._around.queue.bell
 
     def ready(self) -> bool:
-        """Whether a pod waits, and all is known that there was to know."""
+        """Return whether a pod waits and all informers have synced."""
         self._synced = self._synced or self._around.caches.synced()
         return self._synced and self._around.queue.ready()
 
     def wake_at(self) -> float | None:
-        """Return when time alone brings a pod."""
+        """Return when time alone makes a pod ready."""
         if not self._synced:
             return self._around.clock.monotonic() + _SYNC_SECONDS
         return self._around.queue.next_moment()
 
     async def step(self) -> None:
-        """Decide for the next pod."""
+        """Schedule the next pod."""
         queued = self._around.queue.pop()
         if queued is None:
             return
@@ -97,7 +97,8 @@ class Cycle:
             await self._give_up(queued)
 
     async def _give_up(self, queued: Queued) -> None:
-        """Put a pod back that could not be decided on, or leave it until it changes if not even that can be done."""
+        """Requeue a pod whose cycle failed; if that fails too, drop it until it changes."""
+        # The cycle may have failed after the pod was assumed.
         self._around.picture.forget(queued.pod.uid)
         try:
             await self._settle(queued, Failure("internal error"), "", self._around.clock.monotonic())
@@ -106,7 +107,10 @@ class Cycle:
             self._around.queue.done(queued.pod.uid)
 
     def _blame(self, queued: Queued, error: Exception) -> None:
-        """Act as if the object were not there that made the cycle fail; the pod itself fails until it changes."""
+        """Report the object that made the cycle fail, and ignore it until it changes.
+
+        If it was the pod itself, the pod fails until it changes.
+        """
         pod, caches = queued.pod, self._around.caches
         if not caches.blame(self.name, error, own=pod.key):
             caches.bad.fail(self.name, "Pod", pod.key, error)
@@ -119,6 +123,7 @@ class Cycle:
                 pod.obj, WARNING, "FailedScheduling", note, action="Scheduling", controller=pod.scheduler_name
             )
             return True
+        # An update can requeue a pod that is assumed already; it must not be scheduled twice.
         return self._around.picture.assumed(pod.uid)
 
     async def _schedule(self, queued: Queued) -> None:
@@ -128,6 +133,7 @@ class Cycle:
         self._around.log.begin()
         decision = decider.decide(state, queued.pod)
         if isinstance(decision, Refusal):
+            # Within the cycle of the log buffer, so that the pod is appended to the line.
             self._around.log.info(f'"Unable to schedule pod; no fit; waiting" err={quoted(decision.message)}', _NO_FIT)
         self._around.log.flush(str(queued.pod.key))
         self._around.metrics.algorithm_seconds.observe(self._around.clock.monotonic() - started)
@@ -136,14 +142,15 @@ class Cycle:
                 await self._take(queued, decider, state, decision, started)
             case Refusal():
                 await self._carry_out(decider, state, queued)
+                # Started before the failure is handled: the pod's gate must already hold it back when it is requeued.
                 self._begin_preemption(queued, decider.points.profile, decision)
-                remedy = decision.remedy
-                await self._settle(queued, decision, remedy.node_name if remedy else "", started)
+                result = decision.remedy
+                await self._settle(queued, decision, result.node_name if result else "", started)
             case Failure():
                 await self._settle(queued, decision, "", started)
 
     async def _carry_out(self, decider: Decider, state: CycleState, queued: Queued) -> None:
-        """Let the plugins that looked for a remedy write what they have decided."""
+        """Let PostFilter plugins write their results."""
         for plugin in decider.points.profile.post_filters:
             try:
                 await plugin.carry_out(state, queued.pod)
@@ -151,31 +158,32 @@ class Cycle:
                 _LOG.warning("%s for pod %s: %s", plugin.name, queued.pod.key, error)
 
     def _begin_preemption(self, queued: Queued, profile: Profile, refusal: Refusal) -> None:
-        remedy = refusal.remedy
+        result = refusal.remedy
         if (
-            remedy is not None
+            result is not None
             and _PREEMPTION in self._around.deciders[queued.pod.scheduler_name].points.profile.plugins
         ):
             self._around.metrics.preemption_attempts.add()
-        if remedy is not None and remedy.status.ok and remedy.node_name and remedy.victims:
-            self._around.evictions.begin(Preemption(queued.pod, remedy.node_name, remedy.victims))
+        if result is not None and result.status.ok and result.node_name and result.victims:
+            self._around.evictions.begin(Preemption(queued.pod, result.node_name, result.victims))
 
     async def _take(
         self, queued: Queued, decider: Decider, state: CycleState, placement: Placement, started: float
     ) -> None:
-        """Count the pod in where it goes, and send it on to binding unless a plugin objects."""
-        around, points, node_name = self._around, decider.points, placement.node_name
-        pod = around.picture.assume(queued.pod, node_name)
-        around.nominations.drop(pod.uid)
+        """Assume the pod on its node and start its binding, unless a plugin rejects it."""
+        dependencies, points, node_name = self._around, decider.points, placement.node_name
+        pod = dependencies.picture.assume(queued.pod, node_name)
+        # The assumed pod occupies its node, so its nomination must not count a second time.
+        dependencies.nominations.drop(pod.uid)
         status = points.reserve(state, pod, node_name)
         if status.ok:
             status = points.permit(state, pod, node_name)
         if status.ok or status.code is Code.WAIT:
             waits = status.code is Code.WAIT
-            around.binder.begin(Assumed(queued, pod, node_name, state, points, started, waits))
+            dependencies.binder.begin(Assumed(queued, pod, node_name, state, points, started, waits))
             return
         points.unreserve(state, pod, node_name)
-        around.picture.forget(pod.uid)
+        dependencies.picture.forget(pod.uid)
         await points.clean_up(state, pod, node_name)
         await self._settle(queued, _outcome(node_name, status), "", started)
 

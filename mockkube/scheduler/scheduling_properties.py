@@ -1,4 +1,4 @@
-"""What an update of a pod or a node means for pods that wait.
+"""Cluster events that an update of a pod or node amounts to.
 
 upstream 1.36: pkg/scheduler/framework/events.go
 """
@@ -19,7 +19,7 @@ _CLAIMS: Final = ("resourceClaimStatuses", "extendedResourceClaimStatus")
 def of_pod(
     subject: Subject, old: PodInfo, new: PodInfo, requests: RequestReader, caps: Capabilities
 ) -> list[ClusterEvent]:
-    """Return what has changed of a pod; a plain update if nothing that has a name of its own."""
+    """Return an event for each scheduling property of the pod that changed; a plain update if none did."""
     actions = []
     if old.labels != new.labels:
         actions.append(Action.POD_LABEL)
@@ -27,6 +27,7 @@ def of_pod(
         actions.append(Action.POD_SCALE_DOWN)
     if old.spec.get("schedulingGates") and not new.spec.get("schedulingGates"):
         actions.append(Action.POD_GATES_ELIMINATED)
+    # upstream: tolerations can only be added, so that comparing lengths is enough.
     if len(old.spec.get("tolerations") or ()) != len(new.spec.get("tolerations") or ()):
         actions.append(Action.POD_TOLERATION)
     if caps.enabled("DynamicResourceAllocation") and _part(old.status, _CLAIMS) != _part(new.status, _CLAIMS):
@@ -35,6 +36,7 @@ def of_pod(
 
 
 def _asks_for_less(old: PodInfo, new: PodInfo, requests: RequestReader) -> bool:
+    # Comparing the fields that requests depend on is much cheaper than computing both requests.
     if old.spec == new.spec and _part(old.status, _RESIZED) == _part(new.status, _RESIZED):
         return False
     before, after = requests.read(old).total, requests.read(new).total
@@ -47,7 +49,8 @@ def _part(obj: ReadOnlyObject, names: Iterable[str]) -> list[object]:
 
 
 def of_node(old: ReadOnlyObject, new: ReadOnlyObject, caps: Capabilities) -> list[ClusterEvent]:
-    """Return what has changed of a node; nothing that could matter: no event."""
+    """Return an event for each scheduling property of the node that changed; none if none did."""
+    # Upstream treats uncordoning like the removal of a taint.
     actions = [Action.NODE_TAINT] if _given_free(old, new) else []
     actions += [action for action, read in _NODE_PARTS if read(old) != read(new)]
     if caps.enabled("NodeDeclaredFeatures") and _declared(old) != _declared(new):

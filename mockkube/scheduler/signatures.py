@@ -1,4 +1,7 @@
-"""What pods have in common for those who judge nodes one by one: equal signatures, equal answers."""
+"""Pod signatures: pods with equal signatures get equal cached verdicts from filters and scores.
+
+Upstream's opportunistic batching (KEP-5598) has the same idea, with signatures made of fragments from each plugin.
+"""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -9,9 +12,11 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.scheduler.framework.pod_info import PodInfo
 
 _OF_CONTAINERS: Final = ("image", "ports", "resources", "restartPolicy", "restartPolicyRules")
+# Fields of the pod spec that no plugin of scope NODE or LOAD reads.
 _NOT_OF_PODS: Final = frozenset((
     "activeDeadlineSeconds",
     "automountServiceAccountToken",
+    # Containers and volumes are signed separately, reduced to the fields that plugins read.
     "containers",
     "dnsConfig",
     "dnsPolicy",
@@ -35,13 +40,12 @@ _NOT_OF_PODS: Final = frozenset((
     "terminationGracePeriodSeconds",
     "volumes",
 ))  # fmt: skip
-"""What no plugin judges a node by."""
+# Volume types that are available on any node.
 _ANYWHERE: Final = frozenset(("configMap", "downwardAPI", "emptyDir", "hostPath", "projected", "secret"))
-"""The kinds of volumes that any node has."""
 
 
 def signature(pod: PodInfo) -> bytes:
-    """Return the signature of a pod; labels and annotations are no part of it."""
+    """Return the signature of a pod; labels and annotations are not part of it."""
     return pod.part(signature, _read)
 
 
@@ -55,6 +59,7 @@ def _read(pod: PodInfo) -> bytes:
         _containers(spec.get("initContainers") or ()),
         [volume for volume in spec.get("volumes") or () if not _ANYWHERE.intersection(volume)],
     ]
+    # Bytes hash and compare much faster than nested structures, and they do not keep the pod alive.
     return orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)
 
 
@@ -63,5 +68,5 @@ def _containers(containers: Iterable[ReadOnlyObject]) -> list[list[Any]]:
 
 
 def _mounted_specially(container: ReadOnlyObject) -> bool:
-    """Whether a container has a mount that not every kubelet can make."""
+    """Return whether a container has a mount that not every kubelet supports."""
     return any("bindMountOptions" in mount for mount in container.get("volumeMounts") or ())

@@ -1,7 +1,7 @@
-"""The scheduler's live picture: nodes with the pods on them, among them those it has decided on and not yet bound.
+"""Snapshot of the scheduler: nodes with the pods on them, assumed pods included.
 
-It is changed by what watches deliver and by the scheduler's own decisions, in the steps of workers, never during a
-decision; so a decision reads it as it stands. `Picture.of` makes one from objects alone, to ask what would be.
+It is live: watch events and the scheduler's own decisions change it, in the steps of workers, but never during a
+decision, so a decision reads it without a copy. `Snapshot.from_objects` builds one from objects alone, for dry runs.
 
 upstream 1.36: pkg/scheduler/backend/cache/cache.go
 """
@@ -24,15 +24,18 @@ _OF_CLAIMS: Final = (
 
 
 class Picture:
-    """All nodes and the pods on them; `Nodes`, as plugins see it."""
+    """All nodes and the pods on them; plugins see it as NodeInfoLister.
+
+    The slot of a node is its index in `all`.
+    """
 
     def __init__(self, requests: RequestReader) -> None:
         self._requests = requests
         self._tree = NodeTree()
+        # Also nodes without an object: their pods arrived before them, or were left when they were deleted.
         self._nodes: dict[str, NodeInfo] = {}
-        """Also those of which only pods are known."""
+        # All pods on nodes, by uid.
         self._pods: dict[str, PodInfo] = {}
-        """Every pod on a node, by uid."""
         self._assumed: dict[str, PodInfo] = {}
         self._all: list[NodeInfo] | None = None
         self._slots: dict[str, int] = {}
@@ -42,24 +45,24 @@ class Picture:
         self._with_affinity: dict[str, int] = {}
         self._with_anti_affinity: dict[str, int] = {}
         self.generation = 0
+        # Grows whenever nodes are added or removed or their order changes.
         self.structure = 0
-        """Grows whenever nodes come or go or their order changes."""
 
     @classmethod
     def of(cls, nodes: Iterable[ReadOnlyObject], pods: Iterable[PodInfo], requests: RequestReader) -> "Picture":
-        """Return the picture that objects make."""
-        picture = cls(requests)
+        """Return the snapshot of some objects."""
+        snapshot = cls(requests)
         for node in nodes:
-            picture.set_node(node)
+            snapshot.set_node(node)
         for pod in pods:
-            picture.add_pod(pod)
-        return picture
+            snapshot.add_pod(pod)
+        return snapshot
 
     # Reading
 
     @property
     def all(self) -> Sequence[NodeInfo]:
-        """Every node that exists, zones interleaved."""
+        """All nodes that exist, with zones interleaved."""
         if self._all is None:
             names = self._tree.names()
             self._all = [self._nodes[name] for name in names]
@@ -67,7 +70,7 @@ class Picture:
         return self._all
 
     def slot(self, name: str) -> int | None:
-        """Return the place of a node in `all`; the same as long as `structure` is."""
+        """Return the index of a node in `all`; it is valid as long as `structure` does not change."""
         return self._slots.get(name)
 
     def get(self, name: str) -> NodeInfo | None:
@@ -76,7 +79,7 @@ class Picture:
         return node if node is not None and node.obj else None
 
     def changed_since(self, generation: int) -> Iterable[str]:
-        """Return the names of the nodes that were added, changed or removed after a generation, the latest first."""
+        """Return the names of nodes that were added, changed or removed after a generation, latest first."""
         return self._changes.since(generation)
 
     def with_affinity(self) -> Iterable[NodeInfo]:
@@ -88,24 +91,24 @@ class Picture:
         return [self._nodes[name] for name in self._with_anti_affinity]
 
     def image_nodes(self, image: str) -> int:
-        """Return how many nodes have an image."""
+        """Return the number of nodes that have an image."""
         return self._images.get(image, 0)
 
     def claim_users(self, namespace: str, claim: str) -> int:
-        """Return how many pods on nodes use a PersistentVolumeClaim."""
+        """Return the number of pods on nodes that use a PersistentVolumeClaim."""
         return self._claims.get((namespace, claim), 0)
 
     def pod(self, uid: str) -> PodInfo | None:
-        """Return a pod on a node, as far as this scheduler knows."""
+        """Return a pod on a node, assumed pods included."""
         return self._pods.get(uid)
 
     def assumed(self, uid: str) -> bool:
-        """Whether a pod has been decided on, and its binding not been seen yet."""
+        """Return whether a pod is assumed and its binding was not confirmed by a watch event yet."""
         return uid in self._assumed
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """How many nodes, pods and assumed pods there are."""
+        """Number of nodes, pods and assumed pods."""
         return {"nodes": len(self.all), "pods": len(self._pods), "assumed_pods": len(self._assumed)}
 
     @property
@@ -116,12 +119,13 @@ class Picture:
     # Nodes
 
     def set_node(self, obj: ReadOnlyObject) -> NodeInfo:
-        """Take in a node, new or changed; a mere sign of life changes nothing for anybody."""
+        """Add or update a node; a mere heartbeat invalidates no cached verdict."""
         name = obj["metadata"]["name"]
         node = self._node(name)
         if node.obj and _lives_on(node.obj, obj):
             node.obj = obj
             return node
+        # All or nothing: an unreadable node must not leave counts half updated.
         _check_readable(obj)
         self._count_images(node, -1)
         node.set_object(obj, self._touch(name))
@@ -131,7 +135,7 @@ class Picture:
         return node
 
     def remove_node(self, name: str) -> None:
-        """Forget a node; pods still said to be on it are kept for the case that it returns."""
+        """Remove a node, but keep its pods until they are deleted: the node may return before that."""
         node = self._nodes.get(name)
         if node is None or not node.obj:
             return
@@ -172,25 +176,27 @@ class Picture:
     # Pods
 
     def assume(self, pod: PodInfo, node_name: str) -> PodInfo:
-        """Count a pod in on the node decided for it, before it is bound; return it as if bound."""
+        """Add a pod to its node before it is bound; return the pod as if bound."""
         placed = pod.on(node_name)
         self._assumed[pod.uid] = placed
         self._place(placed)
         return placed
 
     def forget(self, uid: str) -> None:
-        """Take back an assumption."""
+        """Remove an assumed pod."""
         pod = self._assumed.pop(uid, None)
         if pod is not None:
             self._displace(pod)
 
     def add_pod(self, pod: PodInfo) -> None:
-        """Take in a pod seen on a node: one that had been assumed is confirmed, or corrected."""
+        """Add or update a pod that a watch shows on a node; an assumed pod is confirmed, or moved."""
         self._assumed.pop(pod.uid, None)
         before = self._pods.get(pod.uid)
         if before is None:
             self._place(pod)
         elif before.node_name == pod.node_name and self._alike(before, pod):
+            # The usual confirmation of an assumed pod changes nothing for plugins, so cached verdicts of the node stay
+            # valid.
             pod.share_parts(before)
             self._pods[pod.uid] = pod
             self._nodes[pod.node_name].pods[pod.uid] = pod
@@ -199,29 +205,31 @@ class Picture:
             self._place(pod)
 
     def remove_pod(self, uid: str) -> None:
-        """Take out a pod that is gone."""
+        """Remove a deleted or finished pod."""
         self._assumed.pop(uid, None)
         pod = self._pods.get(uid)
         if pod is not None:
             self._displace(pod)
 
     def requests_of(self, pod: PodInfo) -> PodRequests:
-        """Return what a pod would add to a node."""
+        """Return the requests of a pod."""
         return self._requests.read(pod)
 
     def suppose_generation(self) -> int:
-        """Return a generation for a changed clone of a node: never that of a real one."""
+        """Return a generation for a changed clone of a node, different from that of any real node."""
         self.generation += 1
         return self.generation
 
     def _alike(self, old: PodInfo, new: PodInfo) -> bool:
-        """Whether two revisions of a pod, on one node, mean the same for everybody else."""
+        """Return whether two revisions of a pod on one node are equal for all plugins."""
         if old.labels != new.labels or old.terminating != new.terminating or old.finished != new.finished:
             return False
+        # Preemption compares start times.
         if old.status.get("startTime") != new.status.get("startTime"):
             return False
         if old.spec != new.spec or any(old.status.get(name) != new.status.get(name) for name in _OF_CLAIMS):
             return False
+        # Requests depend on the status only for pods that are resized in place.
         started = "containerStatuses" in new.status or "containerStatuses" in old.status
         return not started or self._requests.read(old) == self._requests.read(new)
 
@@ -252,7 +260,7 @@ class Picture:
 
 
 class _Traits:
-    """What the picture counts of a pod."""
+    """Properties of a pod that the snapshot counts."""
 
     __slots__ = ("affinity", "claims", "required_anti_affinity")
 
@@ -268,16 +276,16 @@ class _Traits:
 
 
 def _check_readable(obj: ReadOnlyObject) -> None:
-    """Raise what taking in a node would raise halfway."""
-    tried = NodeInfo(obj["metadata"]["name"])
-    tried.set_object(obj, 0)
-    for image in image_names(tried):
+    """Raise the error that updating a node would raise halfway."""
+    probe = NodeInfo(obj["metadata"]["name"])
+    probe.set_object(obj, 0)
+    for image in image_names(probe):
         hash(image)
-    NodeTree().put(tried.name, tried.labels)
+    NodeTree().put(probe.name, probe.labels)
 
 
 def _lives_on(old: ReadOnlyObject, new: ReadOnlyObject) -> bool:
-    """Whether nothing but conditions, and what goes with every write, has changed of a node."""
+    """Return whether only conditions, or fields that change with every write, differ between two revisions."""
     if any(old["metadata"].get(name) != new["metadata"].get(name) for name in ("uid", "labels", "annotations")):
         return False
     return old.get("spec") == new.get("spec") and _without_conditions(old) == _without_conditions(new)
@@ -288,15 +296,16 @@ def _without_conditions(node: ReadOnlyObject) -> dict[str, Any]:
 
 
 def image_names(node: NodeInfo) -> list[str]:
-    """Return the names of the images a node has."""
+    """Return the names of a node's images."""
     images = (node.obj.get("status") or {}).get("images") or ()
     return list(dict.fromkeys(name for image in images for name in image.get("names") or ()))
 
 
 def tally(counts: dict[Any, int], key: object, sign: int) -> None:
-    """Count one more, or one less; what is at zero is forgotten."""
+    """Add to a count, and remove it at zero."""
     count = counts.get(key, 0) + sign
     if count:
         counts[key] = count
     else:
+        # Keys of counts are listed, so a zero must not remain.
         del counts[key]

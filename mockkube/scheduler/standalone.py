@@ -1,4 +1,4 @@
-"""A scheduler by itself, against the API server of a kubeconfig: any server, not only one of ours."""
+"""Run a scheduler alone against the API server of a kubeconfig, of this project or any other."""
 
 import asyncio
 
@@ -25,16 +25,17 @@ NAME = "kube-scheduler"
 async def serve(
     access: Access, caps: Capabilities, configuration: ReadOnlyObject | None, *, stop: asyncio.Event
 ) -> None:
-    """Schedule until told to stop. Raises ConfigurationError when the configuration cannot be used.
+    """Schedule until `stop` is set. Raises ConfigurationError for an invalid configuration.
 
-    differs: there is no leader election; two schedulers of one name get into each other's way.
+    differs: there is no leader election; two schedulers of one name would schedule the same pods.
     """
     clock = RealClock()
-    agent, sight = user_agent(NAME, caps.version), Sight(schema_for(caps.version, trains_of(caps)))
-    async with HttpClient(access, agent, sight=sight, clock=clock) as client:
-        speaking: Client = client
-        context = Context(NAME, speaking, caps, clock, Chance(), CollectorRegistry(), lambda node: True)
-        scheduler = build(context, configuration)
+    agent, decoder = user_agent(NAME, caps.version), Sight(schema_for(caps.version, trains_of(caps)))
+    async with HttpClient(access, agent, sight=decoder, clock=clock) as client:
+        typed_client: Client = client
+        # Node ownership matters to kubelets only; a scheduler is responsible for all nodes.
+        dependencies = Context(NAME, typed_client, caps, clock, Chance(), CollectorRegistry(), lambda node: True)
+        scheduler = build(dependencies, configuration)
         await scheduler.start()
         try:
             await _work(scheduler, clock, stop)

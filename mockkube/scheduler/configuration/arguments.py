@@ -1,4 +1,4 @@
-"""The arguments of plugins in a KubeSchedulerConfiguration: what is assumed, and what is wrong with what was given.
+"""Plugin arguments of a KubeSchedulerConfiguration: defaults and validation.
 
 upstream 1.36: pkg/scheduler/apis/config/v1/defaults.go, pkg/scheduler/apis/config/validation/validation_pluginargs.go
 """
@@ -26,7 +26,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def fill(name: str, args: ReadOnlyObject, caps: Capabilities) -> Object:
-    """Return a plugin's arguments with what is assumed where nothing is said."""
+    """Return a plugin's arguments with defaults."""
     filled = dict(args)
     if name in _DEFAULTS:
         _DEFAULTS[name](filled, caps)
@@ -34,11 +34,11 @@ def fill(name: str, args: ReadOnlyObject, caps: Capabilities) -> Object:
 
 
 def check(name: str, args: ReadOnlyObject, at: str, caps: Capabilities) -> list[str]:
-    """Return what is wrong with a plugin's arguments, filled; they are of the right types."""
+    """Return the errors of a plugin's arguments, which have defaults and the right types."""
     return [str(one) for one in _CHECKS[name](args, at, caps)] if name in _CHECKS else []
 
 
-# What is assumed
+# Defaults
 
 
 def _resources(given: Iterable[ReadOnlyObject] | None) -> list[Object]:
@@ -71,6 +71,7 @@ def _fill_spread(args: Object, caps: Capabilities) -> None:
 
 def _fill_volumes(args: Object, caps: Capabilities) -> None:
     args.setdefault("bindTimeoutSeconds", 600)
+    # The shape exists only with this gate; without it the field must be absent.
     if caps.enabled(_CAPACITY_SCORING) and not args.get("shape"):
         args["shape"] = [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]
 
@@ -93,7 +94,7 @@ _DEFAULTS: Final[Mapping[str, Defaults]] = {
 }
 
 
-# What is wrong
+# Validation
 
 
 def _check_preemption(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[FieldError]:

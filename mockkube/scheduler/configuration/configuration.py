@@ -1,4 +1,4 @@
-"""A KubeSchedulerConfiguration: read, filled with what is assumed, and checked.
+"""KubeSchedulerConfiguration: parsing, defaults, validation.
 
 upstream 1.36: pkg/scheduler/apis/config/v1/default_plugins.go, pkg/scheduler/apis/config/validation/validation.go
 """
@@ -37,7 +37,7 @@ _LEFT: Final = f'was invalid in version "v1" (KubeSchedulerConfiguration is vers
 
 
 class ConfigurationError(ValueError):
-    """A configuration that cannot be used; `errors` says all that is wrong with it."""
+    """Invalid configuration; `errors` holds all errors."""
 
     def __init__(self, errors: Sequence[str]) -> None:
         super().__init__("; ".join(errors))
@@ -46,7 +46,7 @@ class ConfigurationError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Enabled:
-    """A plugin at an extension point; a weight of 0 is the plugin's own."""
+    """Plugin enabled at an extension point; a weight of 0 means the default."""
 
     name: str
     weight: int = 0
@@ -54,7 +54,7 @@ class Enabled:
 
 @dataclass(frozen=True, slots=True)
 class PluginSet:
-    """The plugins of one extension point: which are enabled, and which are not although all points are."""
+    """Plugins of one extension point: those enabled, and those disabled although multiPoint enables them."""
 
     enabled: tuple[Enabled, ...] = ()
     disabled: frozenset[str] = frozenset()
@@ -62,29 +62,31 @@ class PluginSet:
 
 @dataclass(frozen=True, slots=True)
 class ProfileSettings:
-    """One scheduler as pods name it."""
+    """One profile of the configuration, with defaults."""
 
     name: str
     plugins: Mapping[str, PluginSet]
-    """By extension point, `multiPoint` among them, defaults merged in."""
+    """Plugins by extension point, `multiPoint` included, with the default plugins."""
     arguments: Mapping[str, ReadOnlyObject]
     percentage: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What a scheduler goes by."""
+    """Configuration of a scheduler, with defaults."""
 
     profiles: tuple[ProfileSettings, ...]
     percentage: int = 0
-    """How many of the nodes are looked for that a pod fits on; 0: by the size of the cluster."""
+    """Percentage of nodes to score; 0 depends on the size of the cluster."""
     backoff: Backoff = field(default_factory=Backoff)
 
 
 def read(given: ReadOnlyObject, caps: Capabilities) -> Configuration:
-    """Read a configuration; raise ConfigurationError with everything that is wrong with it."""
+    """Parse a configuration; raise ConfigurationError with all its errors."""
+    # Go decodes null like an absent field.
     given = {name: value for name, value in given.items() if value is not None}
     errors = [*_check_head(given), *types.check(given, (MULTI_POINT, *POINTS))]
+    # Values of the wrong type cannot be validated further.
     if errors:
         raise ConfigurationError(errors)
     profiles = [_profile(one, caps) for one in _profiles_of(given)]
@@ -106,7 +108,7 @@ def read(given: ReadOnlyObject, caps: Capabilities) -> Configuration:
 
 
 def default(caps: Capabilities) -> Configuration:
-    """Return what holds when nothing is configured."""
+    """Return the default configuration."""
     return read({"apiVersion": API_VERSION, "kind": KIND}, caps)
 
 
@@ -120,6 +122,7 @@ def _check_head(given: ReadOnlyObject) -> Iterator[str]:
 
 def _profiles_of(given: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
     profiles: Sequence[ReadOnlyObject] = given.get("profiles") or ({},)
+    # upstream: only a single profile may omit its name.
     if len(profiles) == 1:
         return ({"schedulerName": DEFAULT_NAME, **profiles[0]},)
     return tuple(profiles)
@@ -141,7 +144,7 @@ def _plugin_set(given: ReadOnlyObject) -> PluginSet:
 
 
 def _merge(usual: tuple[Enabled, ...], custom: PluginSet) -> PluginSet:
-    """Put what is usual before what was asked for; what is named in both keeps its place and takes the new weight."""
+    """Put the default plugins before custom ones; a plugin in both keeps its place and takes the new weight."""
     asked = {one.name: one for one in custom.enabled}
     kept = () if "*" in custom.disabled else tuple(one for one in usual if one.name not in custom.disabled)
     names = {one.name for one in kept}
@@ -161,6 +164,7 @@ def _check_profiles(profiles: Sequence[ProfileSettings], given: ReadOnlyObject, 
         if profile.name in first:
             yield str(duplicate(f"{at}.schedulerName", f"profiles[{first[profile.name]}].schedulerName"))
         first.setdefault(profile.name, index)
+        # All profiles share one queue.
         if profile.plugins["queueSort"] != profiles[0].plugins["queueSort"]:
             shown = [one.name for one in profile.plugins["queueSort"].enabled]
             yield str(invalid(f"{at}.plugins.queueSort", shown, "must be the same for all profiles"))

@@ -4,7 +4,7 @@ upstream 1.36: pkg/scheduler/framework/runtime/framework.go
 """
 
 # mypy: disable-error-code="type-abstract"
-# plugins are told apart by their abstract classes, which nobody instantiates here
+# Plugins are distinguished by their abstract classes, which are not instantiated here.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -29,13 +29,13 @@ from mockkube.scheduler.framework.interface import (
 )
 
 PluginT = TypeVar("PluginT", bound=Plugin)
+# Extension points at which a plugin can reject a pod, so that its registered events count.
 _REFUSING: Final = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
-"""The points at which a plugin can refuse a pod, which then waits for something that plugin is interested in."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """A scheduler as pods name it: its plugins, in order, at each extension point."""
+    """Plugins of one scheduler name, in order, at each extension point."""
 
     name: str
     percentage: int | None
@@ -56,12 +56,12 @@ class Profile:
 
     @property
     def refusing(self) -> list[Plugin]:
-        """The plugins whose interests count."""
+        """Plugins that can reject pods."""
         return [plugin for plugin in self.plugins.values() if isinstance(plugin, _REFUSING)]
 
 
 def build(settings: ProfileSettings, context: Context) -> Profile:
-    """Build a profile's plugins; raise ConfigurationError when they do not make a scheduler."""
+    """Build a profile's plugins; raise ConfigurationError when a required one is missing."""
     plugins = {name: _build_plugin(name, settings, context) for name in _needed(settings)}
     assembly = _Assembly(settings, plugins)
     sorts = assembly.at("queueSort", QueueSortPlugin)
@@ -93,7 +93,10 @@ def build(settings: ProfileSettings, context: Context) -> Profile:
 
 
 def _needed(settings: ProfileSettings) -> Iterable[str]:
-    """Return the names of all plugins in use, in the order of the one list that all points share."""
+    """Return the names of all plugins in use, each once.
+
+    The order is that of the default plugins, which extension points share.
+    """
     return dict.fromkeys(one.name for plugin_set in settings.plugins.values() for one in plugin_set.enabled)
 
 
@@ -104,7 +107,7 @@ def _build_plugin(name: str, settings: ProfileSettings, context: Context) -> Plu
 
 
 def _weights(settings: ProfileSettings) -> dict[str, int]:
-    """Return the weight of each plugin's score: what is said of the score alone counts before what is said of all."""
+    """Return the score weight of each plugin; a weight at `score` overrides one at `multiPoint`."""
     weights: dict[str, int] = {}
     for point in ("score", MULTI_POINT):
         for one in settings.plugins[point].enabled:
@@ -118,7 +121,10 @@ class _Assembly:
     plugins: Mapping[str, Plugin]
 
     def at(self, point: str, kind: type[PluginT]) -> tuple[PluginT, ...]:
-        """Return the plugins of an extension point: overridden ones first, then those of all points, then the rest."""
+        """Return the plugins of an extension point.
+
+        upstream's order: plugins of multiPoint that the point overrides, other plugins of multiPoint, the rest.
+        """
         own = self.settings.plugins[point]
         everywhere = self._everywhere(own, kind)
         asked = [one.name for one in own.enabled]
@@ -130,6 +136,7 @@ class _Assembly:
     def _everywhere(self, own: PluginSet, kind: type[PluginT]) -> Sequence[str]:
         if "*" in own.disabled:
             return ()
+        # multiPoint enables a plugin at the points that it implements, and skips the others silently.
         names = (one.name for one in self.settings.plugins[MULTI_POINT].enabled)
         return [name for name in names if isinstance(self.plugins[name], kind) and name not in own.disabled]
 
@@ -141,5 +148,5 @@ class _Assembly:
         return plugin
 
     def refuse(self, text: str, tail: str = "") -> None:
-        """Say why there is no such profile."""
+        """Raise an error that names the profile."""
         raise ConfigurationError([f'{text} "{self.settings.name}"{tail}'])

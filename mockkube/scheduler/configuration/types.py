@@ -1,4 +1,4 @@
-"""Of which type each part of a KubeSchedulerConfiguration is: what is not so is told before anything is read from it.
+"""Type-check a KubeSchedulerConfiguration before it is parsed.
 
 upstream 1.36: staging/src/k8s.io/kube-scheduler/config/v1/types.go, types_pluginargs.go
 """
@@ -10,9 +10,9 @@ from mockkube.api.fields import invalid, required
 from mockkube.api.types import ReadOnlyObject
 
 Shape = type | list[Any] | Mapping[str, Any]
-"""A type of scalars, the shape of what a list holds, or that of each field; a name that ends in `!` must be there.
+"""Type of a scalar, shape of the items of a list, or shapes of the fields of an object.
 
-Where fields are named there are no others; an empty shape takes anything.
+A field name that ends in `!` is required. Other fields than those named are unknown; an empty object accepts any.
 """
 
 _PLUGINS: Final = {"enabled": [{"name!": str, "weight": int}], "disabled": [{"name!": str}]}
@@ -96,7 +96,7 @@ _INT32_MAX: Final = 2**31 - 1
 
 
 def check(given: ReadOnlyObject, points: Sequence[str]) -> Iterator[str]:
-    """Yield what is of the wrong type, or else what nobody knows; plugins are enabled and disabled at these points."""
+    """Yield the type errors, or else the unknown fields; `points` are the keys of `plugins`."""
     profile: Mapping[str, Shape] = {
         "schedulerName": str,
         "percentageOfNodesToScore": int,
@@ -109,7 +109,7 @@ def check(given: ReadOnlyObject, points: Sequence[str]) -> Iterator[str]:
 
 
 def _arguments(given: ReadOnlyObject) -> Iterator[tuple[str, str, Any]]:
-    """Yield the place of each plugin's configuration, the plugin and its arguments."""
+    """Yield the path of each entry of pluginConfig, its plugin and its arguments."""
     for index, profile in enumerate(given.get("profiles") or ()):
         for place, one in enumerate(profile.get("pluginConfig") or ()):
             yield f"profiles[{index}].pluginConfig[{place}]", one["name"], one.get("args")
@@ -125,19 +125,20 @@ def _wrong_arguments(given: ReadOnlyObject) -> Iterator[str]:
 
 
 def _wrong_type(args: ReadOnlyObject, name: str, at: str) -> Iterator[str]:
-    """Tell when arguments say of themselves that they are something else."""
+    """Yield an error if arguments declare another apiVersion or kind than their plugin's."""
     expected = ("kubescheduler.config.k8s.io/v1", f"{name}Args")
-    for value, right in zip((args.get("apiVersion"), args.get("kind")), expected, strict=True):
-        if value and value != right:
+    for value, wanted in zip((args.get("apiVersion"), args.get("kind")), expected, strict=True):
+        if value and value != wanted:
             yield f"decoding .{at}: args for plugin {name} were not of type {' '.join(expected)}, got {value}"
 
 
 def _unknown_arguments(given: ReadOnlyObject) -> Iterator[str]:
     for at, name, args in _arguments(given):
         if shape := _ARGUMENTS.get(name):
-            told = f"decoding .{at}: strict decoding error: decoding args for plugin {name}: "
+            prefix = f"decoding .{at}: strict decoding error: decoding args for plugin {name}: "
             for one in _strict(_unknown(args, {**_TYPE, **shape}, "")):
-                yield f"strict decoding error: {told}{one}"
+                # upstream decodes arguments inside the configuration, so that its text has the prefix twice.
+                yield f"strict decoding error: {prefix}{one}"
 
 
 def _strict(places: Iterator[str]) -> Iterator[str]:
@@ -145,7 +146,7 @@ def _strict(places: Iterator[str]) -> Iterator[str]:
 
 
 def _unknown(value: Any, shape: Shape, at: str) -> Iterator[str]:
-    """Yield the places of fields that nobody knows, in what is of the right types."""
+    """Yield the paths of unknown fields; all values have the right types."""
     if isinstance(shape, list):
         for index, item in enumerate(value or ()):
             yield from _unknown(item, shape[0], f"{at}[{index}]")
@@ -160,10 +161,11 @@ def _unknown(value: Any, shape: Shape, at: str) -> Iterator[str]:
 
 
 def _is(value: Any, shape: type) -> bool:
-    """Whether a scalar is of a type; true and false are no numbers."""
+    """Return whether a scalar has a type; in Python, unlike JSON, booleans are integers."""
     if isinstance(value, bool) or shape is bool:
         return shape is bool and isinstance(value, bool)
     if shape is int:
+        # All integers of the configuration are int32 upstream.
         return isinstance(value, int) and -_INT32_MAX - 1 <= value <= _INT32_MAX
     return isinstance(value, int | float if shape is float else shape)
 
@@ -187,6 +189,7 @@ def _wrong_items(value: Any, shape: Shape, at: str) -> Iterator[str]:
         yield str(invalid(at, value, "must be a list"))
         return
     for index, item in enumerate(value):
+        # Go decodes a null item as an empty object, whose required fields are then missing.
         if item is None:
             yield str(required(f"{at}[{index}]"))
         yield from _wrong(item, shape, f"{at}[{index}]")

@@ -1,1 +1,1 @@
-"""What plugins are given and what they answer: statuses, pods, nodes, extension points, events that help."""
+"""Scheduling framework: plugin interfaces, statuses, NodeInfo, PodInfo, cluster events."""

@@ -1,4 +1,4 @@
-"""What happens in a cluster that may help a pod that was refused, and which plugin wants to hear of it.
+"""Cluster events that may make a rejected pod schedulable, and the registration of plugins for them.
 
 upstream 1.36: staging/src/k8s.io/kube-scheduler/framework/types.go
 """
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class Subject(StrEnum):
-    """What changed."""
+    """Resource that changed."""
 
     NODE = "Node"
     ASSIGNED_POD = "AssignedPod"
+    # The waiting pod itself, or another one without a node.
     UNSCHEDULED_POD = "UnschedulablePod"
-    """The waiting pod itself, or another one without a node."""
     PVC = "PersistentVolumeClaim"
     PV = "PersistentVolume"
     STORAGE_CLASS = "StorageClass"
@@ -31,20 +31,20 @@ class Subject(StrEnum):
     RESOURCE_CLAIM = "ResourceClaim"
     RESOURCE_SLICE = "ResourceSlice"
     DEVICE_CLASS = "DeviceClass"
+    # Older servers do not serve this kind, so that WILDCARD does not include it: plugins that want it name it.
     DEVICE_TAINT_RULE = "DeviceTaintRule"
-    """Not every server has any: who is interested says so by name."""
     NAMESPACE = "Namespace"
+    # Any resource: pods are moved without asking queueing hints.
     WILDCARD = "*"
-    """Anything: pods are moved without asking."""
 
 
 class Action(Flag):
-    """How it changed."""
+    """How the resource changed."""
 
     ADD = auto()
     DELETE = auto()
+    # Any update, for resources whose updates are not distinguished.
     UPDATE = auto()
-    """Any update, for subjects whose updates are not told apart."""
     NODE_ALLOCATABLE = auto()
     NODE_LABEL = auto()
     NODE_TAINT = auto()
@@ -60,28 +60,31 @@ class Action(Flag):
 
 @dataclass(frozen=True, slots=True)
 class ClusterEvent:
-    """Something that happened. `old` is None for what is new, `new` for what is gone."""
+    """Change in the cluster. `old` is None for a creation, `new` for a deletion."""
 
     subject: Subject
     action: Action
     old: ReadOnlyObject | None = None
     new: ReadOnlyObject | None = None
     label: str = ""
-    """How metrics call it, when not by subject and action (`UnschedulableTimeout`, `ForceActivate`)."""
+    """Label in metrics, where it is not resource and action (`UnschedulableTimeout`, `ForceActivate`)."""
 
 
 Hint = Callable[["PodInfo", ClusterEvent], bool]
-"""Whether the event may have made the pod schedulable, as far as the asking plugin is concerned."""
+"""Returns whether an event may have made a pod schedulable, as far as one plugin is concerned."""
 
 
 def is_about(pod: "PodInfo", event: ClusterEvent) -> bool:
-    """Whether the pod itself has changed; a hint for those that wait for nothing else."""
+    """Return whether the event is an update of the pod itself."""
     return event.new is not None and event.new["metadata"].get("uid") == pod.uid
 
 
 @dataclass(frozen=True, slots=True)
 class Interest:
-    """Which events a plugin wants its refused pods to be reconsidered for; without a hint: each of them."""
+    """Event that a plugin registers for, with an optional hint.
+
+    Without a hint each such event requeues the pods that the plugin rejected.
+    """
 
     subject: Subject
     actions: Action

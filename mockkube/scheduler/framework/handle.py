@@ -1,4 +1,4 @@
-"""What the scheduler does for the plugins of one profile: it is built after them, so it is given afterwards."""
+"""Implementation of the handle through which the plugins of one profile use the scheduler."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,60 +16,63 @@ from mockkube.scheduler.signatures import signature
 
 
 class ProfileHandle:
-    """The `Handle` of one profile; whoever assembles it sets what it works with."""
+    """Handle of one profile.
+
+    Plugins are built with it before the framework exists, so its attributes are set afterwards.
+    """
 
     def __init__(self) -> None:
         self.points: Points | None = None
+        # None where preemption is only evaluated and no pod is evicted.
         self.evictions: Evictions | None = None
-        """None where nobody is ever evicted, only supposed to be."""
+        # None where no events are recorded.
         self.recorder: SeriesRecorder | None = None
-        """None where nobody is told of anything."""
 
     def given(self, context: Context) -> Context:
-        """Return the context of plugins with this handle."""
+        """Return the dependencies of plugins with this handle set."""
         return replace(context, handle=self)
 
     def filters(self, state: CycleState) -> Sequence[FilterPlugin]:
-        """Return the filters that are asked in this cycle, in order."""
+        """Return the filters that run in this cycle, in order."""
         return [one for one in self._points.profile.filters if one.name not in state.skip_filter]
 
     def fits(
         self, state: CycleState, pod: PodInfo, node: NodeInfo, filters: Sequence[FilterPlugin] | None = None
     ) -> Status:
-        """Ask filters, or all, about a node, also with the pods that are nominated to it and matter as much."""
+        """Run filters, or all, for a node, with and without the pods nominated to it."""
         try:
             return self._points.filter_with_nominated(state, pod, node, filters)
         except PluginFailed as error:
             return Status.error(str(error))
 
     def put(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
-        """Suppose that another pod is on a node, a clone; raises ValueError when a plugin cannot."""
+        """Add another pod to a cloned node; raise ValueError when a plugin fails."""
         self._points.put(state, pod, added, node)
 
     def take(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        """Suppose that another pod is not on a node, a clone; raises ValueError when a plugin cannot."""
+        """Remove another pod from a cloned node; raise ValueError when a plugin fails."""
         self._points.take(state, pod, removed, node)
 
     def alike(self, state: CycleState, pod: PodInfo) -> object:
-        """Return what this pod shares with all of which filters that judge each node by itself say the same."""
+        """Return a key that is equal for pods to which filters of scope NODE and LOAD respond alike."""
         return signature(pod), frozenset(state.skip_filter)
 
     def nominations(self) -> Nominations:
-        """Return which pods are nominated to which nodes."""
+        """Return the pods that are nominated to nodes."""
         return self._points.nominations
 
     def tell(self, pod: PodInfo, reason: str, note: str) -> None:
-        """Record an event about a pod that is being scheduled: nothing is wrong with it."""
+        """Record a normal event about a pod that is being scheduled."""
         if self.recorder is not None:
             profile = self._points.profile.name
             self.recorder.record(pod.obj, NORMAL, reason, note, action="Scheduling", controller=profile)
 
     def preempting(self, uid: str) -> bool:
-        """Whether pods are being evicted for this one right now."""
+        """Return whether pods are being evicted for this one now."""
         return self.evictions is not None and self.evictions.preempting(uid)
 
     def has_victims(self, uid: str) -> bool:
-        """Whether not all but one of the victims of a pod have been evicted; the queue is told when that changes."""
+        """Return whether more than one victim of the pod is still to be evicted."""
         return self.evictions is not None and self.evictions.has_victims(uid)
 
     @property

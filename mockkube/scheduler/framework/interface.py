@@ -1,8 +1,9 @@
-"""The extension points: a plugin says on its class line which it has, and answers with a value, synchronously.
+"""Plugin interfaces, one class per extension point, and the values that plugins exchange with the scheduler.
 
-Only what writes to the API awaits: `pre_bind`, `bind`, and the cleaning up after them. A plugin is built once per
-profile and start of the scheduler, with its capabilities settled; it may keep what it derives from the caches, never
-anything about a pod beyond its cycle: that goes into the `CycleState`.
+A plugin inherits from the class of each of its extension points. Methods are synchronous; only what writes to the API
+awaits: `pre_bind`, `bind`, and the cleanup after them. A plugin is built once per profile and start of the scheduler,
+with fixed capabilities. It may keep what it derives from informers, but nothing about a pod beyond its cycle: that
+goes into the `CycleState`.
 """
 
 from abc import ABC, abstractmethod
@@ -28,96 +29,106 @@ from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 
 T = TypeVar("T")
+# upstream: MaxNodeScore
 SCORE_MAX = 100
 
 
 class Nominated(Protocol):
-    """Which pods wait for room on which nodes."""
+    """Pods that are nominated to nodes."""
 
     @property
     def generation(self) -> int:
-        """The generation of the latest change."""
+        """Generation of the latest change."""
         ...
 
     def changed_since(self, generation: int) -> Iterable[str]:
-        """Return the nodes to which others, or none, are nominated after a generation."""
+        """Return the nodes whose nominated pods changed after a generation."""
         ...
 
     def node_of(self, uid: str) -> str:
-        """Return to which node a pod is nominated; empty if to none."""
+        """Return the node that a pod is nominated to; empty if there is none."""
         ...
 
 
 class Handle(Protocol):
-    """What the scheduler around a plugin does for it. To be asked during a cycle, not while plugins are built."""
+    """Services of the scheduler for a plugin; usable during a cycle, not while plugins are built."""
 
     def filters(self, state: "CycleState") -> "Sequence[FilterPlugin]":
-        """Return the filters that are asked in this cycle, in order."""
+        """Return the filters that run in this cycle, in order."""
         ...
 
     def fits(
         self, state: "CycleState", pod: PodInfo, node: NodeInfo, filters: "Sequence[FilterPlugin] | None" = None
     ) -> Status:
-        """Ask filters, or all, about a node, also with the pods that are nominated to it and matter as much."""
+        """Run filters, or all, for a node, with and without the pods nominated to it.
+
+        Nominated pods of lower priority than the pod are ignored.
+        """
         ...
 
     def put(self, state: "CycleState", pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
-        """Suppose that another pod is on a node, a clone; raises ValueError when a plugin cannot."""
+        """Add another pod to a cloned node; raise ValueError when a plugin fails."""
         ...
 
     def take(self, state: "CycleState", pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        """Suppose that another pod is not on a node, a clone; raises ValueError when a plugin cannot."""
+        """Remove another pod from a cloned node; raise ValueError when a plugin fails."""
         ...
 
     def alike(self, state: "CycleState", pod: PodInfo) -> object:
-        """Return what this pod shares with all of which filters that judge each node by itself say the same."""
+        """Return a key that is equal for pods to which filters of scope NODE and LOAD respond alike."""
         ...
 
     def tell(self, pod: PodInfo, reason: str, note: str) -> None:
-        """Record an event about a pod that is being scheduled: nothing is wrong with it."""
+        """Record a normal event about a pod that is being scheduled."""
         ...
 
     def nominations(self) -> "Nominated":
-        """Return which pods are nominated to which nodes."""
+        """Return the pods that are nominated to nodes."""
         ...
 
     def preempting(self, uid: str) -> bool:
-        """Whether pods are being evicted for this one right now."""
+        """Return whether pods are being evicted for this one now."""
         ...
 
     def has_victims(self, uid: str) -> bool:
-        """Whether not all but one of the victims of a pod have been evicted; the queue is told when that changes."""
+        """Return whether more than one victim of the pod is still to be evicted.
+
+        The queue rechecks the gate of the pod when that changes.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What every plugin of a profile is built with, besides its arguments."""
+    """Everything that a plugin is built with, besides its arguments."""
 
     caps: Capabilities
     clock: Clock
     client: Client
     caches: Caches
     nodes: Nodes
-    """The live picture of all nodes."""
+    """Live snapshot of all nodes."""
     taints: TaintRules
-    """What this scheduler makes of tolerations, with its version and gates."""
+    """Toleration rules of this scheduler's version and gates."""
     selector_operators: Mapping[str, LabelOperator]
-    """The operators of node affinity beyond the released ones."""
+    """Operators of node affinity that proposals add."""
     device_taints: TaintRules
     log: Callable[[str, int], None] | None = None
-    """Logs a line from a verbosity on."""
+    """Logs a line at a verbosity."""
     expressions: Any = None
-    """The component's CEL programs (a bounded cache); whoever needs it knows its type."""
+    """Cache of compiled CEL programs of the component; untyped, because most plugins do not use it."""
     handle: Handle | None = None
-    """Set wherever plugins are used by a scheduler."""
+    """Set whenever plugins run inside a scheduler."""
     chance: Chance = field(default_factory=Chance)
     shared: dict[object, Any] = field(default_factory=dict)
-    """What plugins of all profiles have in common, by its type: one profile must not give away what another has."""
+    """State shared by the plugins of all profiles, by its type.
+
+    One profile must not allocate what another has allocated already.
+    """
 
 
 class Slot(Generic[T]):
-    """The name of something in a CycleState, with its type: `PORTS: Final = Slot[Ports]("NodePorts")`."""
+    """Typed key of a value in a CycleState: `PORTS: Final = StateKey[Ports]("NodePorts")`."""
 
     __slots__ = ("name",)
 
@@ -126,7 +137,7 @@ class Slot(Generic[T]):
 
 
 class CycleState:
-    """What plugins note about one pod during one cycle."""
+    """Values that plugins store for one pod during one scheduling cycle."""
 
     __slots__ = ("_notes", "skip_filter", "skip_score", "timed")
 
@@ -134,136 +145,138 @@ class CycleState:
         self._notes: dict[Slot[Any], Any] = {}
         self.skip_filter: set[str] = set()
         self.skip_score: set[str] = set()
+        # As upstream, plugins are timed in a sample of the cycles only, to save the time of measuring.
         self.timed = False
-        """Whether it is measured in this cycle how long each plugin takes."""
 
     def put(self, slot: Slot[T], value: T) -> None:
-        """Note something."""
+        """Store a value."""
         self._notes[slot] = value
 
     def get(self, slot: Slot[T]) -> T | None:
-        """Return what was noted; None if nothing was."""
+        """Return a stored value; None if there is none."""
         value: T | None = self._notes.get(slot)
         return value
 
     def clone(self) -> "CycleState":
-        """Return a state to suppose things in: notes that have a `clone` of their own are cloned."""
+        """Return a copy for dry runs."""
         other = CycleState()
+        # Only values that plugins change when pods are added or removed have a `clone`; the others are shared.
         other._notes = {k: v.clone() if hasattr(v, "clone") else v for k, v in self._notes.items()}
         other.skip_filter, other.skip_score = set(self.skip_filter), set(self.skip_score)
         return other
 
 
 class Scope(StrEnum):
-    """What a filter's verdict, or a score, follows from: it is kept, for pods with equal specs, until that changes.
+    """Inputs that a verdict or score depends on.
 
-    Labels and annotations of the pod are no part of it: who looks at them is of scope CLUSTER.
+    It is cached, for pods with equal signatures, until one of them changes. Labels and annotations of the pod are not
+    part of its signature: plugins that read them have scope CLUSTER.
     """
 
+    # The node object and the pod.
     NODE = "node"
-    """The node's object and the pod alone."""
+    # Also the other pods on the node.
     LOAD = "load"
-    """Also the pods on that node."""
+    # Also other nodes or objects: not cached, computed in each cycle.
     CLUSTER = "cluster"
-    """Also other nodes, or other objects: asked anew in each cycle."""
 
 
 class Plugin(ABC):
-    """A plugin. `interests` are the events after which a pod it refused is worth another try."""
+    """Base of all plugins."""
 
     name: ClassVar[str]
 
     def interests(self) -> Sequence[Interest]:
-        """Return the events to be told of; none: its refusals are reconsidered on any event."""
+        """Return the events that may make a pod rejected by this plugin schedulable; none: any event may."""
         return ()
 
 
 class PreEnqueuePlugin(Plugin):
-    """Keeps pods out of the queue. No condition or event tells of it."""
+    """Keeps pods out of the active queue, without a condition or event."""
 
     @abstractmethod
     def pre_enqueue(self, pod: PodInfo) -> Status:
-        """Return SUCCESS to let the pod into the active queue."""
+        """Return SUCCESS to admit the pod to the active queue."""
 
     def keeps_surely(self, pod: PodInfo) -> bool:
-        """Whether a pod is kept out until the queue is told to ask again, whatever happens."""
+        """Return whether the pod stays rejected until the queue is asked to recheck it, whatever events occur."""
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A pod in the queue, as far as its order goes."""
+    """Pod in the queue, as far as sorting needs it."""
 
     pod: PodInfo
     queued_at: float
 
 
 class QueueSortPlugin(Plugin):
-    """Orders the active queue; a profile has exactly one."""
+    """Sorts the active queue; a profile has exactly one."""
 
     @abstractmethod
     def sort_key(self, waiting: Waiting) -> tuple[Any, ...]:
-        """Return what the queue is sorted by, ascending."""
+        """Return the key by which the queue is sorted, ascending."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreFiltered:
-    """What a pre-filter found out: a status, and which nodes are worth a look (None: all)."""
+    """Status of a PreFilter plugin, and the nodes that remain (None: all)."""
 
     status: Status = SUCCESS
     node_names: frozenset[str] | None = None
 
 
 class PreFilterPlugin(Plugin):
-    """Looks at the pod and all nodes once, before any is filtered."""
+    """Examines the pod and all nodes once, before nodes are filtered."""
 
     @abstractmethod
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
-        """Note what `filter` needs; SKIP leaves this plugin's filter out of the cycle."""
+        """Store what `filter` needs; SKIP skips this plugin's filter in the cycle."""
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
-        """Correct the notes for a pod supposed to be on a node."""
+        """Update the stored values for a pod that is added to a node in a dry run."""
         return SUCCESS
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status:
-        """Correct the notes for a pod supposed to be gone."""
+        """Update the stored values for a pod that is removed from a node in a dry run."""
         return SUCCESS
 
 
 class FilterPlugin(Plugin):
-    """Says whether a node can take the pod."""
+    """Filters nodes that cannot run the pod."""
 
     filter_scope: ClassVar[Scope] = Scope.CLUSTER
+    # Log line, by status code, for each node rejected with that code.
     logged: ClassVar[Mapping[Code, LogLine]] = MappingProxyType({})
-    """The line that is logged for each node refused with a code."""
 
     def scope_of(self, pod: PodInfo) -> Scope:
-        """Return what the verdicts for this pod follow from, when that is not the same for all pods."""
+        """Return the scope of verdicts about this pod, where it differs between pods."""
         return self.filter_scope
 
     @abstractmethod
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Return SUCCESS, or why not."""
+        """Return SUCCESS, or the status with which the node is rejected."""
 
     def is_moved(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
-        """Whether the verdict on a node may be another if some pod came there or went; asked of scope CLUSTER alone."""
+        """Return whether the verdict may change when some pod is added or removed; called for scope CLUSTER only."""
         return True
 
     def judge(self, state: CycleState, pod: PodInfo) -> Callable[[NodeInfo], Status]:
-        """Return `filter` for the nodes of one cycle; what does not depend on the node may be looked up here, once."""
+        """Return `filter` for the nodes of one cycle; lookups that do not depend on the node can be done here, once."""
         return partial(self.filter, state, pod)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What filtering came to: per node that was refused, the status; and a status for all nodes not listed."""
+    """Status of each rejected node, and one status for all nodes that are not listed."""
 
     by_node: Mapping[str, Status]
     absent: Status = field(default_factory=lambda: Status.unresolvable())
     all_curable: bool = False
-    """Whether evictions may help on every node listed, as far as known without looking at each."""
+    """True if no listed node is rejected as unresolvable, so that preemption may help on all of them."""
     counted: Mapping[tuple[str, ...], int] | None = field(default=None, compare=False)
-    """How many of the nodes listed were refused for which reasons, where that is known without looking at each."""
+    """Number of nodes per tuple of reasons, where it is known without counting."""
 
     def get(self, node_name: str) -> Status:
         """Return the status of a node."""
@@ -272,7 +285,10 @@ class Verdicts:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What a post-filter came to: a node to nominate (empty: clear the nomination; None: leave it) and its victims."""
+    """Status of a PostFilter plugin, the node to nominate, and the victims to evict there.
+
+    An empty node name clears the nomination, None keeps it.
+    """
 
     status: Status
     node_name: str | None = None
@@ -280,78 +296,86 @@ class Remedy:
 
 
 class PostFilterPlugin(Plugin):
-    """Tries to make a pod schedulable that no node could take. Decides only; whoever asked evicts the victims."""
+    """Tries to make a pod schedulable that fits no node. It only decides: the caller evicts the victims."""
 
     @abstractmethod
     def post_filter(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
-        """Return SUCCESS with a nomination, UNSCHEDULABLE with why nothing helps, or an error."""
+        """Return SUCCESS with a nomination, UNSCHEDULABLE with the reasons why nothing helps, or an error."""
 
     async def carry_out(self, state: CycleState, pod: PodInfo) -> None:
-        """Write at the API what `post_filter` decided besides victims; whatever others came to. Raises ApiError."""
+        """Write to the API what `post_filter` decided besides victims. Raises ApiError.
+
+        It is called whatever the other plugins decided.
+        """
 
 
 class PreScorePlugin(Plugin):
-    """Looks at the pod and the feasible nodes once, before they are scored."""
+    """Examines the pod and the feasible nodes once, before they are scored."""
 
     @abstractmethod
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
-        """Note what `score` needs; SKIP leaves this plugin's score out."""
+        """Store what `score` needs; SKIP skips this plugin's score."""
 
 
 class ScorePlugin(Plugin):
-    """Ranks the feasible nodes."""
+    """Scores the feasible nodes."""
 
     score_scope: ClassVar[Scope] = Scope.CLUSTER
 
     @abstractmethod
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return a raw score."""
+        """Return the raw score of a node."""
 
     def score_all(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> list[int]:
         """Return the raw scores of nodes, in their order."""
         return [self.score(state, pod, node) for node in nodes]
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
-        """Bring the raw scores of all nodes to 0..SCORE_MAX, in place; `nodes` and `scores` go together."""
+        """Scale the raw scores of all nodes to 0..SCORE_MAX, in place; `scores[i]` belongs to `nodes[i]`."""
 
 
 class ReservePlugin(Plugin):
-    """Takes and gives back, in the scheduler's memory, what the chosen node owes the pod."""
+    """Reserves and releases resources of the chosen node in the scheduler's memory."""
 
     @abstractmethod
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Take it."""
+        """Reserve resources for the pod."""
 
     @abstractmethod
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        """Give it back; also called when `reserve` failed, and must then do no harm."""
+        """Release them; also called after a failed `reserve`, and must then do no harm."""
 
+    # Upstream's Unreserve may write to the API itself; here it is synchronous and this is its asynchronous half.
     async def clean_up(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        """Undo at the API what `pre_bind` wrote, after `unreserve`."""
+        """Undo in the API what `pre_bind` wrote, after `unreserve`."""
 
 
 class PermitPlugin(Plugin):
-    """Lets a pod go on to binding, or makes it wait."""
+    """Allows, rejects or delays the binding of a pod."""
 
+    # Upstream's plugins look up a waiting pod and allow it themselves; calling them again needs no such registry.
     @abstractmethod
     def permit(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Return SUCCESS, a refusal, or WAIT: it is asked again when something has changed."""
+        """Return SUCCESS, a rejection, or WAIT: it is called again when something has changed."""
 
 
 class PreBindPlugin(Plugin):
-    """Prepares the binding at the API."""
+    """Prepares the binding in the API."""
 
     def pre_bind_preview(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Return SKIP when there is nothing to do for this pod; otherwise it gets nominatedNodeName beforehand."""
+        """Return SKIP if there is nothing to prepare for this pod.
+
+        Otherwise the pod may be nominated to the node before it is bound.
+        """
         return SUCCESS
 
     @abstractmethod
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Write what must be written; WAIT: asked again when something has changed, or a second later."""
+        """Write what the binding needs; on WAIT it is called again when something has changed, or after a second."""
 
 
 class BindPlugin(Plugin):
-    """Binds the pod."""
+    """Binds pods."""
 
     @abstractmethod
     async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
@@ -359,12 +383,12 @@ class BindPlugin(Plugin):
 
 
 class PostBindPlugin(Plugin):
-    """Is told that a pod has been bound."""
+    """Receives notice of bound pods."""
 
     @abstractmethod
     def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        """Take note."""
+        """Handle a pod that was bound."""
 
 
 Factory = Callable[[Context, ReadOnlyObject], Plugin]
-"""Builds a plugin with its arguments, as KubeSchedulerConfiguration has them after defaulting."""
+"""Builds a plugin with its arguments, as in KubeSchedulerConfiguration after defaulting."""

@@ -1,7 +1,7 @@
-"""A node as scheduling sees it, with the pods on it; and all nodes together.
+"""NodeInfo: a node with the pods on it; and the interface through which plugins read all nodes.
 
-Decisions are synchronous, so they read the scheduler's own live picture: no copy is made per cycle. Whoever wants
-to suppose something (preemption) works on clones.
+Decisions are synchronous, so they read the scheduler's live snapshot, and no copy is made per cycle. Dry runs
+(preemption) work on clones.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,10 +17,10 @@ _NO_TAINTS: Final[Sequence[ReadOnlyObject]] = ()
 
 
 class NodeInfo:
-    """One node: its object and what occupies it.
+    """Node object with the pods on it and the resources they request.
 
-    `generation` grows with every change of either and is never reused, so verdicts can be kept by it; `revision` with
-    changes of the object alone.
+    `generation` grows with every change of either and is never reused, so verdicts can be cached by it; `revision` only
+    grows with changes of the object.
     """
 
     __slots__ = (
@@ -46,20 +46,20 @@ class NodeInfo:
         self.taints: Sequence[ReadOnlyObject] = _NO_TAINTS
         self.unschedulable = False
         self.allocatable = Resources()
+        # Sum of the requests of its pods.
         self.requested = Resources()
-        """What its pods ask for."""
+        # The same with defaults for containers without requests, or scores would pile such pods up on one node.
         self.requested_nonzero = Resources()
-        """The same, counting a little for containers that ask for nothing: what scores reckon with."""
+        # By uid, in order of arrival.
         self.pods: dict[str, PodInfo] = {}
-        """By uid, in order of arrival."""
         self.generation = 0
         self.revision = 0
+        # Values that plugins derived from the node and its pods; dropped with each change of either.
         self.parts: dict[object, Any] = {}
-        """What plugins compiled from the node and its pods; dropped with each change of either."""
         self._object_parts: dict[object, Any] = {}
 
     def part(self, owner: object, read: Callable[["NodeInfo"], T]) -> T:
-        """Return what `owner` compiles from the node's object alone; compiled once per revision."""
+        """Return the value that `owner` derives from the node object; computed once per revision."""
         try:
             part: T = self._object_parts[owner]
         except KeyError:
@@ -67,7 +67,10 @@ class NodeInfo:
         return part
 
     def load(self, owner: object, read: Callable[["NodeInfo"], T]) -> T:
-        """Return what `owner` compiles from the node and its pods (ports in use, ...); once per generation."""
+        """Return the value that `owner` derives from the node and its pods, like used ports.
+
+        It is computed once per generation.
+        """
         try:
             part: T = self.parts[owner]
         except KeyError:
@@ -75,7 +78,7 @@ class NodeInfo:
         return part
 
     def set_object(self, obj: ReadOnlyObject, generation: int) -> None:
-        """Take another revision of the node's object."""
+        """Replace the node object."""
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
         self.obj = obj
         self.labels = obj["metadata"].get("labels") or _NO_LABELS
@@ -87,14 +90,14 @@ class NodeInfo:
         self._touch(generation)
 
     def add_pod(self, pod: PodInfo, requests: Resources, nonzero: Resources, generation: int) -> None:
-        """Count a pod in."""
+        """Add a pod and its requests."""
         self.pods[pod.uid] = pod
         self.requested.add(requests)
         self.requested_nonzero.add(nonzero)
         self._touch(generation)
 
     def remove_pod(self, uid: str, requests: Resources, nonzero: Resources, generation: int) -> None:
-        """Count a pod out."""
+        """Remove a pod and its requests."""
         del self.pods[uid]
         self.requested.add(requests, -1)
         self.requested_nonzero.add(nonzero, -1)
@@ -105,23 +108,24 @@ class NodeInfo:
         self.parts = {}
 
     def clone(self) -> "NodeInfo":
-        """Return a node to suppose things about."""
+        """Return a copy for dry runs."""
         clone = NodeInfo(self.name)
         clone.obj, clone.labels, clone.taints = self.obj, self.labels, self.taints
         clone.unschedulable, clone.allocatable = self.unschedulable, self.allocatable
         clone.requested, clone.requested_nonzero = self.requested.copy(), self.requested_nonzero.copy()
         clone.pods = dict(self.pods)
         clone.generation, clone.revision = self.generation, self.revision
+        # Values derived from the object stay valid for the clone, whose object never changes, so that dict is shared.
         clone.parts, clone._object_parts = dict(self.parts), self._object_parts
         return clone
 
 
 class Nodes(Protocol):
-    """All nodes, as one cycle sees them."""
+    """Read access to all nodes, for plugins (upstream: NodeInfoLister)."""
 
     @property
     def all(self) -> Sequence[NodeInfo]:
-        """Every node that exists, zones interleaved as upstream's node tree orders them."""
+        """All nodes, with zones interleaved in the order of upstream's node tree."""
         ...
 
     def get(self, name: str) -> NodeInfo | None:
@@ -130,11 +134,11 @@ class Nodes(Protocol):
 
     @property
     def generation(self) -> int:
-        """The generation of the latest change to any node, removals included."""
+        """Generation of the latest change to any node, removals included."""
         ...
 
     def changed_since(self, generation: int) -> Iterable[str]:
-        """Return the names of the nodes that were added, changed or removed after a generation, the latest first."""
+        """Return the names of nodes that were added, changed or removed after a generation, latest first."""
         ...
 
     def with_affinity(self) -> Iterable[NodeInfo]:
@@ -146,9 +150,9 @@ class Nodes(Protocol):
         ...
 
     def image_nodes(self, image: str) -> int:
-        """Return how many nodes have an image."""
+        """Return the number of nodes that have an image."""
         ...
 
     def claim_users(self, namespace: str, claim: str) -> int:
-        """Return how many pods on nodes use a PersistentVolumeClaim."""
+        """Return the number of pods on nodes that use a PersistentVolumeClaim."""
         ...

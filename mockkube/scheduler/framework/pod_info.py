@@ -1,4 +1,4 @@
-"""A pod as scheduling sees it: compiled once per revision, shared by all who ask."""
+"""PodInfo: one revision of a pod, parsed once and shared by all plugins."""
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -12,7 +12,7 @@ _NO_LABELS: Final[Mapping[str, str]] = {}
 
 
 class PodInfo:
-    """One revision of a pod. What only some plugins read is compiled when first asked for, with `part`."""
+    """One revision of a pod; values that only some plugins read are derived on first use."""
 
     def __init__(self, obj: ReadOnlyObject) -> None:
         self.obj = obj
@@ -25,12 +25,13 @@ class PodInfo:
         self.status: ReadOnlyObject = obj.get("status") or {}
         self.node_name: str = self.spec.get("nodeName", "")
         self.priority: int = self.spec.get("priority", 0)
+        # An unreadable pod must fail here, where its event is handled, and not later in the middle of a cycle.
         if not isinstance(self.spec, dict) or not isinstance(self.priority, int):
             raise TypeError(f"pod {self.key} cannot be read")
         self._parts: dict[object, Any] = {}
 
     def part(self, owner: object, read: Callable[["PodInfo"], T]) -> T:
-        """Return what `owner` (a plugin, a module: any hashable) compiles from this pod; compiled once."""
+        """Return the value that `owner` (a plugin, a module: any hashable) derives from this pod; computed once."""
         try:
             part: T = self._parts[owner]
         except KeyError:
@@ -39,32 +40,33 @@ class PodInfo:
 
     @cached_property
     def terminating(self) -> bool:
-        """Whether its deletion has been asked for."""
+        """True if the pod has a deletion timestamp."""
         return bool(self.obj["metadata"].get("deletionTimestamp"))
 
     @cached_property
     def finished(self) -> bool:
-        """Whether it has run to its end; it occupies nothing any more."""
+        """True if the pod has succeeded or failed, so that it occupies nothing any more."""
         return self.status.get("phase") in ("Succeeded", "Failed")
 
     @cached_property
     def nominated_node(self) -> str:
-        """The node that preemption has made room on for it."""
+        """Node in the pod's status that preemption or a binding in progress nominated."""
         name: str = self.status.get("nominatedNodeName", "")
         return name
 
     @cached_property
     def scheduler_name(self) -> str:
-        """Whose pod it is."""
+        """Name of the scheduler that is responsible for the pod."""
         name: str = self.spec.get("schedulerName", "default-scheduler")
         return name
 
     def on(self, node_name: str) -> "PodInfo":
-        """Return the pod as if bound to a node; what was compiled is shared."""
+        """Return the pod as bound to a node, sharing derived values."""
         assumed = PodInfo({**self.obj, "spec": {**self.spec, "nodeName": node_name}})
+        # Requests, ports and affinity terms do not depend on spec.nodeName, so they stay valid.
         assumed._parts = self._parts
         return assumed
 
     def share_parts(self, other: "PodInfo") -> None:
-        """Take over what was compiled from another revision of which nothing that was compiled has changed."""
+        """Take over the derived values of another revision that is equal in everything they depend on."""
         self._parts = other._parts

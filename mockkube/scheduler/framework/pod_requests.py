@@ -1,4 +1,4 @@
-"""What pods ask for, as this scheduler counts it: computed once per pod and revision."""
+"""Resource requests of pods by the rules of one scheduler, computed once per pod revision."""
 
 from typing import NamedTuple
 
@@ -9,21 +9,21 @@ from mockkube.scheduler.framework.pod_info import PodInfo
 
 
 class PodRequests(NamedTuple):
-    """What a pod asks for. Shared: never changed."""
+    """Requests of a pod; shared, so never changed."""
 
     total: Resources
     nonzero: Resources
-    """Cpu and memory alone, counting a little for containers that ask for none: what scores reckon with."""
+    """Cpu and memory only, with upstream's defaults for containers without requests; used for scoring."""
 
 
 class RequestReader:
-    """Reads pods' requests by the rules of one scheduler."""
+    """Computes pod requests by the version and gates of one scheduler."""
 
     def __init__(self, caps: Capabilities) -> None:
         self._rules = RequestRules.of(caps)
 
     def read(self, pod: PodInfo) -> PodRequests:
-        """Return what a pod asks for."""
+        """Return the requests of a pod."""
         return pod.part(RequestReader, self._read)
 
     def _read(self, pod: PodInfo) -> PodRequests:

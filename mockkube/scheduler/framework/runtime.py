@@ -1,4 +1,4 @@
-"""Asking a profile's plugins, extension point by extension point, as a decision goes along.
+"""Framework: runs the plugins of a profile, extension point by extension point.
 
 upstream 1.36: pkg/scheduler/framework/runtime/framework.go
 """
@@ -38,12 +38,15 @@ PERMIT: Final = "Permit"
 
 
 class PluginFailed(ValueError):
-    """A plugin could not answer: the attempt is over."""
+    """Error of a plugin that ends the scheduling attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What the pre-filters left: all nodes (None) or some, by whom; or the refusal of all."""
+    """Combined result of all PreFilter plugins.
+
+    It holds the nodes that remain (None: all) and the plugins that reduced them, or a rejection.
+    """
 
     status: Status = SUCCESS
     node_names: frozenset[str] | None = None
@@ -51,7 +54,7 @@ class Candidates:
 
 
 class Points:
-    """The extension points of one profile, asked about the nodes of one picture."""
+    """Plugins of one profile, run on the nodes of one snapshot."""
 
     def __init__(
         self,
@@ -62,28 +65,29 @@ class Points:
         metrics: Metrics,
         log: LogBuffer | None = None,
     ) -> None:
+        # Collects what plugins log.
         self.log = log or LogBuffer(ComponentLog(), clock)
-        """What plugins log while they are asked."""
         self.profile, self.picture, self.nominations = profile, picture, nominations
         self._clock, self._metrics = clock, metrics
+        # Most PreFilter plugins keep nothing that pods change; a dry run with many victims calls only the others.
         self._supposing = [one for one in profile.pre_filters if _supposes(one)]
 
     # Before nodes are looked at
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Candidates:
-        """Let plugins look at the pod; the nodes that all of them leave. Raises PluginFailed."""
+        """Run PreFilter plugins; return the nodes that all of them leave. Raises PluginError."""
         start = self._clock.monotonic()
-        candidates = self._pre_filter(state, pod)
-        self.measure(PRE_FILTER, candidates.status.code, start)
-        return candidates
+        result = self._pre_filter(state, pod)
+        self.measure(PRE_FILTER, result.status.code, start)
+        return result
 
     def _pre_filter(self, state: CycleState, pod: PodInfo) -> Candidates:
         names: frozenset[str] | None = None
         narrowed_by: list[str] = []
-        refusal = SUCCESS
+        status_so_far = SUCCESS
         for plugin in self.profile.pre_filters:
-            found = self._timed(state, PRE_FILTER, plugin.name, plugin.pre_filter, state, pod, self.picture)
-            status = found.status
+            result = self._timed(state, PRE_FILTER, plugin.name, plugin.pre_filter, state, pod, self.picture)
+            status = result.status
             self.count(PRE_FILTER, plugin.name, status.code)
             match status.code:
                 case Code.SUCCESS:
@@ -93,25 +97,25 @@ class Points:
                     continue
                 case Code.UNSCHEDULABLE:
                     # Evictions may help, and need what the other plugins note.
-                    refusal = status.of(plugin.name)
+                    status_so_far = status.of(plugin.name)
                     continue
                 case Code.UNRESOLVABLE:
                     return Candidates(status.of(plugin.name))
                 case _:
                     raise PluginFailed(f'running PreFilter plugin "{plugin.name}": {status.message}')
-            if found.node_names is not None:
+            if result.node_names is not None:
                 narrowed_by.append(plugin.name)
-                names = found.node_names if names is None else names & found.node_names
+                names = result.node_names if names is None else names & result.node_names
                 if not names:
                     return Candidates(Status.unresolvable(_nothing_left(narrowed_by)), names, tuple(narrowed_by))
-        return Candidates(refusal, names, tuple(sorted(narrowed_by)))
+        return Candidates(status_so_far, names, tuple(sorted(narrowed_by)))
 
     # One node
 
     def filter(
         self, state: CycleState, pod: PodInfo, node: NodeInfo, plugins: Sequence[FilterPlugin] | None = None
     ) -> Status:
-        """Ask the filters about one node until one refuses. Raises PluginFailed."""
+        """Run the filters for one node until one rejects it. Raises PluginError."""
         for plugin in self.profile.filters if plugins is None else plugins:
             if plugin.name in state.skip_filter:
                 continue
@@ -121,7 +125,7 @@ class Points:
         return SUCCESS
 
     def ask(self, state: CycleState, plugin: FilterPlugin, pod: PodInfo, node: NodeInfo) -> Status:
-        """Return what one filter says of one node. Raises PluginFailed."""
+        """Run one filter for one node. Raises PluginError."""
         if state.timed:
             status = self._timed(state, FILTER, plugin.name, plugin.filter, state, pod, node)
         else:
@@ -129,7 +133,7 @@ class Points:
         return self.checked(plugin, status)
 
     def judge(self, state: CycleState, plugin: FilterPlugin, pod: PodInfo) -> Callable[[NodeInfo], Status]:
-        """Return what asks one filter of any node; what it answers has to be `checked` if it is no success."""
+        """Return a function that runs one filter for any node; a status other than success needs `check_status`."""
         judge = plugin.judge(state, pod)
         return partial(self._timed_judgement, plugin.name, judge) if state.timed else judge
 
@@ -140,7 +144,7 @@ class Points:
         return status
 
     def checked(self, plugin: FilterPlugin, status: Status) -> Status:
-        """Return a filter's answer as its own. Raises PluginFailed if it is neither yes nor no."""
+        """Return a filter's status with its plugin set. Raises PluginError for codes that a filter must not return."""
         if status.code is Code.SUCCESS:
             return status
         if not status.rejected:
@@ -150,30 +154,30 @@ class Points:
     def filter_with_nominated(
         self, state: CycleState, pod: PodInfo, node: NodeInfo, plugins: Sequence[FilterPlugin] | None = None
     ) -> Status:
-        """Ask the filters about one node with the pods nominated to it, and then without. Raises PluginFailed.
+        """Run the filters for one node with the pods nominated to it, then without. Raises PluginError.
 
-        Those of lower priority do not count. Both matter: nominated pods take room, and others may want to be near
-        them, but it is not sure that they come.
+        Nominated pods of lower priority are ignored. Both runs are needed: nominated pods take resources, but the pod
+        may also need them there (inter-pod affinity), and it is not certain that they will run there.
         """
         others = self.yielded_to(pod, node.name)
         if others:
-            supposed, crowded = state.clone(), node.clone()
+            cloned_state, cloned_node = state.clone(), node.clone()
             for other in others:
-                self.put(supposed, pod, other, crowded)
-            status = self.filter(supposed, pod, crowded, plugins)
+                self.put(cloned_state, pod, other, cloned_node)
+            status = self.filter(cloned_state, pod, cloned_node, plugins)
             if not status.ok:
                 return status
         return self.filter(state, pod, node, plugins)
 
     def yielded_to(self, pod: PodInfo, node_name: str) -> list[PodInfo]:
-        """Return the pods nominated to a node that this one leaves room for."""
+        """Return the pods nominated to a node whose resources this pod must leave free."""
         nominated = self.nominations.on(node_name)
         return [one for one in nominated if one.priority >= pod.priority and one.uid != pod.uid]
 
     # Supposing
 
     def put(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
-        """Suppose that another pod is on a node, a clone. Raises PluginFailed."""
+        """Add another pod to a cloned node. Raises PluginError."""
         requests = self.picture.requests_of(added)
         node.add_pod(added, requests.total, requests.nonzero, self.picture.suppose_generation())
         for plugin in self._supposing:
@@ -181,7 +185,7 @@ class Points:
                 self._suppose("AddPod", plugin.name, plugin.add_pod(state, pod, added, node))
 
     def take(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        """Suppose that another pod is not on a node, a clone. Raises PluginFailed."""
+        """Remove another pod from a cloned node. Raises PluginError."""
         requests = self.picture.requests_of(removed)
         node.remove_pod(removed.uid, requests.total, requests.nonzero, self.picture.suppose_generation())
         for plugin in self._supposing:
@@ -195,27 +199,28 @@ class Points:
     # After nodes were refused, or chosen
 
     def post_filter(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
-        """Ask plugins for a remedy until one has it; what they say otherwise."""
+        """Run PostFilter plugins until one succeeds; otherwise collect their reasons."""
         start = self._clock.monotonic()
-        remedy = self._post_filter(state, pod, verdicts)
-        self.measure(POST_FILTER, remedy.status.code, start)
-        return remedy
+        result = self._post_filter(state, pod, verdicts)
+        self.measure(POST_FILTER, result.status.code, start)
+        return result
 
     def _post_filter(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
         reasons: list[str] = []
         node_name: str | None = None
         for plugin in self.profile.post_filters:
-            remedy = self._timed(state, POST_FILTER, plugin.name, plugin.post_filter, state, pod, verdicts)
-            if remedy.status.ok or remedy.status.code is Code.UNRESOLVABLE:
-                return remedy
-            if not remedy.status.rejected:
-                return Remedy(Status.error(remedy.status.message))
-            node_name = remedy.node_name if remedy.node_name is not None else node_name
-            reasons += remedy.status.reasons
+            result = self._timed(state, POST_FILTER, plugin.name, plugin.post_filter, state, pod, verdicts)
+            # Upstream stops at UnschedulableAndUnresolvable: the plugin says that no other one can help either.
+            if result.status.ok or result.status.code is Code.UNRESOLVABLE:
+                return result
+            if not result.status.rejected:
+                return Remedy(Status.error(result.status.message))
+            node_name = result.node_name if result.node_name is not None else node_name
+            reasons += result.status.reasons
         return Remedy(Status.unschedulable(*reasons), node_name)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> None:
-        """Let plugins look at the feasible nodes. Raises PluginFailed."""
+        """Run PreScore plugins on the feasible nodes. Raises PluginError."""
         start = self._clock.monotonic()
         for plugin in self.profile.pre_scores:
             status = self._timed(state, PRE_SCORE, plugin.name, plugin.pre_score, state, pod, nodes)
@@ -227,7 +232,7 @@ class Points:
         self.measure(PRE_SCORE, Code.SUCCESS, start)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Let plugins take what the node owes the pod, until one cannot."""
+        """Run Reserve plugins until one fails."""
         start = self._clock.monotonic()
         status = SUCCESS
         for plugin in self.profile.reserve:
@@ -238,22 +243,24 @@ class Points:
         return _judged(status, plugin.name, f'running Reserve plugin "{plugin.name}"') if not status.ok else SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        """Let plugins give all of it back, the last first."""
+        """Release what Reserve plugins took, in reverse order."""
+        # All plugins are called, also those behind the one that failed: upstream requires Unreserve to be idempotent.
         for plugin in reversed(self.profile.reserve):
             plugin.unreserve(state, pod, node_name)
 
     async def clean_up(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        """Let plugins undo at the API what they wrote, the last first."""
+        """Let Reserve plugins undo their writes to the API, in reverse order."""
         for plugin in reversed(self.profile.reserve):
             await plugin.clean_up(state, pod, node_name)
 
     def permit(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Return SUCCESS when every plugin lets the pod go on, WAIT when one lets it wait."""
+        """Return SUCCESS when every plugin permits the pod, WAIT when at least one delays it."""
         start = self._clock.monotonic()
         answer = SUCCESS
         for plugin in self.profile.permit:
             status = self._timed(state, PERMIT, plugin.name, plugin.permit, state, pod, node_name)
             if status.code is Code.WAIT:
+                # A plugin behind one that waits may still reject the pod, so all of them run.
                 answer = status.of(plugin.name)
             elif not status.ok:
                 self.measure(PERMIT, status.code, start)
@@ -268,15 +275,15 @@ class Points:
         return self._clock.monotonic()
 
     def measure(self, point: str, code: Code, start: float) -> None:
-        """Take the time an extension point took."""
+        """Observe the duration of an extension point."""
         self._metrics.point_seconds.observe(self._clock.monotonic() - start, point, code, self.profile.name)
 
     def count(self, point: str, plugin: str, code: Code, amount: int = 1) -> None:
-        """Count answers of a plugin."""
+        """Count results of a plugin."""
         self._metrics.evaluations.add(plugin, point, self.profile.name, code, amount=amount)
 
     def time_plugin(self, point: str, plugin: str, code: Code, seconds: float) -> None:
-        """Take the time a plugin took."""
+        """Observe the duration of one plugin."""
         self._metrics.plugin_seconds.observe(seconds, plugin, point, code)
 
     def _timed(self, state: CycleState, point: str, plugin: str, call: Callable[..., T], *args: object) -> T:
@@ -290,7 +297,7 @@ class Points:
 
 
 def _supposes(plugin: PreFilterPlugin) -> bool:
-    """Whether it is anything to a plugin that pods are supposed to come or go."""
+    """Return whether a plugin updates its state when pods are added or removed in dry runs."""
     kind = type(plugin)
     return kind.add_pod is not PreFilterPlugin.add_pod or kind.remove_pod is not PreFilterPlugin.remove_pod
 

@@ -1,4 +1,4 @@
-"""Bringing raw scores to the range that weights count on."""
+"""Normalize raw scores to the range 0..SCORE_MAX."""
 
 from collections.abc import Callable, Iterable
 from itertools import pairwise
@@ -7,14 +7,15 @@ from typing import Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.scheduler.framework.interface import SCORE_MAX
 
+# Greatest score that a shape in a plugin's arguments may have.
 _SHAPE_SCORE_MAX: Final = 10
-"""The greatest score that a shape in a plugin's arguments may name."""
 
 
 def proportional(scores: list[int], *, reverse: bool = False) -> None:
-    """Scale scores so that the greatest becomes SCORE_MAX, in place; reversed, it becomes 0 and 0 becomes SCORE_MAX."""
+    """Scale scores so that the greatest becomes SCORE_MAX, in place; with `reverse` it becomes 0, and 0 SCORE_MAX."""
     # upstream 1.36: pkg/scheduler/framework/plugins/helper/normalize_score.go
     greatest = max(scores, default=0)
+    # All zero: reversed, every node is equally good, and no division by zero may happen.
     if greatest <= 0:
         if reverse:
             scores[:] = [SCORE_MAX] * len(scores)
@@ -25,9 +26,9 @@ def proportional(scores: list[int], *, reverse: bool = False) -> None:
 
 
 def broken_line(shape: Iterable[ReadOnlyObject]) -> Callable[[int], int]:
-    """Return the function that a shape of utilization and score describes, level before its first and after its last.
+    """Return the piecewise linear function given by points of utilization and score.
 
-    Its scores reach up to SCORE_MAX; in between it is linear, truncated to whole scores.
+    It is constant before the first and after the last point. Scores are scaled to SCORE_MAX and truncated.
     """
     # upstream 1.36: pkg/scheduler/framework/plugins/helper/shape_score.go
     scale = SCORE_MAX // _SHAPE_SCORE_MAX
@@ -39,6 +40,7 @@ def broken_line(shape: Iterable[ReadOnlyObject]) -> Callable[[int], int]:
         for (left, low), (right, high) in pairwise(points):
             if utilization <= right:
                 rise = (high - low) * (utilization - left)
+                # Go's integer division truncates towards zero, Python's rounds down: they differ where the line falls.
                 step = abs(rise) // (right - left)
                 return int(low + step if rise >= 0 else low - step)
         return int(points[-1][1])

@@ -1,4 +1,4 @@
-"""What a plugin answers."""
+"""Status: the result of a plugin."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,25 +9,25 @@ _NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class Code(StrEnum):
-    """The verdict, in upstream's words."""
+    """Codes of a status, with upstream's names."""
 
     SUCCESS = "Success"
     ERROR = "Error"
+    # The node is rejected; evicting pods may change that.
     UNSCHEDULABLE = "Unschedulable"
-    """Not here as things are; evicting pods may change that."""
+    # The node is rejected, and no eviction would change that.
     UNRESOLVABLE = "UnschedulableAndUnresolvable"
-    """Not here, and no eviction would change that."""
+    # Not decided yet: call the plugin again when something has changed, or when its deadline has come.
     WAIT = "Wait"
-    """Not yet: ask again when something has changed, or when the plugin's deadline has come."""
+    # Nothing to do for this pod: skip the plugin at the next extension point.
     SKIP = "Skip"
-    """Nothing to do for this pod: leave the plugin out of the next phase."""
+    # Rejected until something outside the scheduler has happened, such as an allocation by a driver.
     PENDING = "Pending"
-    """Not yet, something outside has to happen first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A verdict with its reasons. `facts` say exactly what was compared, for explanations; they decide nothing."""
+    """Code with reasons. `facts` hold the values that were compared, for explanations; they decide nothing."""
 
     code: Code
     reasons: tuple[str, ...] = ()
@@ -36,46 +36,46 @@ class Status:
 
     @classmethod
     def unschedulable(cls, *reasons: str, **facts: Any) -> Self:
-        """Refuse in a way that evicting pods may cure."""
+        """Return a rejection that evicting pods may resolve."""
         return cls(Code.UNSCHEDULABLE, reasons, facts=facts)
 
     @classmethod
     def unresolvable(cls, *reasons: str, **facts: Any) -> Self:
-        """Refuse in a way that no eviction cures."""
+        """Return a rejection that no eviction resolves."""
         return cls(Code.UNRESOLVABLE, reasons, facts=facts)
 
     @classmethod
     def error(cls, reason: str) -> Self:
-        """Report a failure of the machinery: the attempt ends and is retried."""
+        """Return an internal error: the attempt ends and is retried."""
         return cls(Code.ERROR, (reason,))
 
     @classmethod
     def wait(cls, reason: str = "") -> Self:
-        """Ask to be asked again."""
+        """Return a status that asks for another call later."""
         return cls(Code.WAIT, (reason,) if reason else ())
 
     @classmethod
     def pending(cls, *reasons: str, **facts: Any) -> Self:
-        """Refuse until something outside has happened."""
+        """Return a rejection until something outside has happened."""
         return cls(Code.PENDING, reasons, facts=facts)
 
     @property
     def ok(self) -> bool:
-        """Whether it is a success."""
+        """True for SUCCESS."""
         return self.code is Code.SUCCESS
 
     @property
     def rejected(self) -> bool:
-        """Whether the pod is refused, as opposed to accepted, skipped or failed."""
+        """True if the pod is rejected, as opposed to accepted, skipped or failed."""
         return self.code in (Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING)
 
     @property
     def message(self) -> str:
-        """The reasons as one text."""
+        """Reasons, joined."""
         return ", ".join(self.reasons)
 
     def of(self, plugin: str) -> "Status":
-        """Return the status as the verdict of a plugin."""
+        """Return the status with its plugin set."""
         return self if self.plugin == plugin else replace(self, plugin=plugin)
 
 

@@ -1,1 +1,1 @@
-"""The plugins, one per module, named as upstream names them; `scheduler/catalogue.py` lists them."""
+"""Scheduler plugins, one per module, with upstream's names; `scheduler/catalogue.py` lists them."""

@@ -1,4 +1,4 @@
-"""A cache of objects with what the scheduler has decided about some of them, until the cache shows it or moves on.
+"""Assume cache: an informer's objects, overlaid with the scheduler's own decisions about some of them.
 
 upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/passive_assume_cache.go, pkg/scheduler/util/assumecache
 """
@@ -11,31 +11,32 @@ from mockkube.client.protocol import Key, key_of
 
 
 class AssumedObjects:
-    """The objects of one kind. An assumption counts as long as the cache holds nothing newer than it."""
+    """Objects of one kind; an assumed object counts until the informer has a newer one."""
 
     def __init__(self, cache: ListWatch) -> None:
+        # Objects as the API server sent them.
         self.cache = cache
-        """What the API server has shown so far."""
         self._assumed: dict[Key, ReadOnlyObject] = {}
         cache.subscribe(self._expire)
 
     def get(self, key: Key) -> ReadOnlyObject | None:
-        """Return an object as the scheduler takes it to be; None once the API server has removed it."""
+        """Return the assumed object, or that of the informer; None once the informer has dropped it."""
         stored = self.cache.get(key)
         return None if stored is None else self._assumed.get(key, stored)
 
     def in_place_of(self, objs: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
-        """Return these objects of the cache as the scheduler takes them to be."""
+        """Return objects of the informer, replaced by assumed ones where there are any."""
         if not self._assumed:
             return list(objs)
         return [self._assumed.get(key_of(obj), obj) for obj in objs]
 
     def assume(self, obj: ReadOnlyObject) -> str:
-        """Take an object to be like this; return why that cannot be, or nothing."""
+        """Assume an object; return an error text if that is not possible."""
         key = key_of(obj)
         stored = self.cache.get(key)
         if stored is None:
             return f'"{key}" not found'
+        # The decision was made on an outdated revision, so the write would fail with a conflict.
         if version_of(stored) > version_of(obj):
             versions = f"stored: {version_of(stored)}, assume: {version_of(obj)}"
             return f'"{key}" is out of sync ({versions})'
@@ -43,7 +44,7 @@ class AssumedObjects:
         return ""
 
     def restore(self, obj: ReadOnlyObject) -> None:
-        """Give up an assumption, unless another has taken its place."""
+        """Drop an assumed object, unless another revision has replaced it."""
         key = key_of(obj)
         assumed = self._assumed.get(key)
         if assumed is not None and version_of(assumed) == version_of(obj):
@@ -60,7 +61,8 @@ class AssumedObjects:
 
 
 def version_of(obj: ReadOnlyObject) -> int:
-    """Return an object's resourceVersion as what it is: a number that grows."""
+    """Return an object's resourceVersion as a number."""
+    # As upstream's assume cache, and against the API's rule that versions are opaque: there is no other order.
     return int(obj["metadata"]["resourceVersion"])
 
 

@@ -1,4 +1,4 @@
-"""Binding: writing at the API which node a pod goes to.
+"""DefaultBinder plugin: create the Binding of a pod.
 
 upstream 1.36: pkg/scheduler/framework/plugins/defaultbinder/default_binder.go
 """
@@ -11,7 +11,7 @@ from mockkube.scheduler.framework.status import SUCCESS, Status
 
 
 class DefaultBinder(BindPlugin):
-    """Posts the binding."""
+    """Creates Bindings."""
 
     name = "DefaultBinder"
 
@@ -19,7 +19,8 @@ class DefaultBinder(BindPlugin):
         self._client = context.client
 
     async def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Write the binding, for this very pod and no other of its name."""
+        """Bind the pod to the node."""
+        # With the uid, the API server rejects the binding if another pod has taken the name.
         binding = {
             "apiVersion": "v1",
             "kind": "Binding",

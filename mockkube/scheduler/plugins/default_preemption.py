@@ -1,6 +1,6 @@
-"""Preemption: finding pods of less priority whose eviction would make room.
+"""DefaultPreemption plugin: find pods of lower priority whose eviction makes a node fit.
 
-It decides alone; whoever asked evicts the victims and nominates the pod to the node.
+It only decides; the scheduling cycle nominates the pod and hands the victims to the preemption executor.
 
 upstream 1.36: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go
 """
@@ -31,12 +31,12 @@ from mockkube.scheduler.preemption.pod_disruption_budgets import Budgets
 _NEVER: Final = "not eligible due to preemptionPolicy=Never."
 _GOING: Final = "not eligible due to a terminating pod on the nominated node."
 _NO_HELP: Final = Status.unresolvable("Preemption is not helpful for scheduling")
+# From this version on the status of a success has a message.
 _TELLS_SUCCESS_SINCE: Final = Version(1, 37)
-"""From this version on the message says what will be done."""
 
 
 class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
-    """Finds the node where the least important pods would have to go; keeps the pod waiting while they do."""
+    """Finds the node with the cheapest victims, and keeps the preemptor waiting while they are evicted."""
 
     name = "DefaultPreemption"
 
@@ -56,17 +56,18 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
     # While pods go
 
     def interests(self) -> Sequence[Interest]:
-        """Ask for pods that go, to look at the waiting pod again; that it may be tried is for others to say."""
+        """Register for deleted pods, so that the queue rechecks the gate; the hint itself requeues no pod."""
         return (Interest(Subject.ASSIGNED_POD, Action.DELETE, _helps_nobody),)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
-        """Keep out a pod for which others are being evicted right now."""
+        """Reject a pod for which others are being evicted."""
+        # Before the victims are gone an attempt would fail, or preempt on yet another node.
         if self._handle.preempting(pod.uid):
             return Status.unresolvable("waiting for the preemption for this pod to be finished")
         return SUCCESS
 
     def keeps_surely(self, pod: PodInfo) -> bool:
-        """Whether more than one pod has still to be evicted."""
+        """Return whether more than one victim is left."""
         return self._handle.has_victims(pod.uid)
 
     # Deciding
@@ -76,10 +77,10 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         if reason := self._not_eligible(pod, verdicts):
             return Remedy(Status.unschedulable(f"preemption: {reason}"))
         self._budgets.take(self._seen_budgets.list())
-        names, supposed = self._worth_trying(verdicts), self._evictions.begin(self._handle, state, pod)
-        candidates = self._candidates(names, supposed)
+        names, results = self._worth_trying(verdicts), self._evictions.begin(self._handle, state, pod)
+        candidates = self._candidates(names, results)
         if not candidates:
-            return self._no_remedy({name: one for name in names if isinstance(one := supposed.known[name], Status)})
+            return self._no_remedy({name: one for name in names if isinstance(one := results.known[name], Status)})
         best = cheapest(candidates)
         status = SUCCESS
         if self._tells_success:
@@ -89,7 +90,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         return Remedy(status, best.node_name, self._present(best))
 
     def _present(self, best: Candidate) -> tuple[PodInfo, ...]:
-        """Return the victims as they are now: a candidate may have been found a while ago."""
+        """Return the present revisions of the victims: the candidate may come from a cached dry run."""
         node = self._nodes.get(best.node_name)
         pods = node.pods if node else {}
         return tuple(pods.get(victim.uid, victim) for victim in best.victims)
@@ -99,6 +100,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         if errors:
             text = errors[0] if len(errors) == 1 else f"[{', '.join(dict.fromkeys(errors))}]"
             return Remedy(Status.error(f"preemption: {text}"))
+        # An empty node clears the nomination: no node fits even after evictions.
         total = len(self._nodes.all)
         text = f"0/{total} nodes are available:{told(Verdicts(refused, _NO_HELP), total)}"
         return Remedy(Status.unschedulable(f"preemption: {text}"), node_name="")
@@ -111,36 +113,38 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
             return ""
         node = self._nodes.get(nominated)
         others = node.pods.values() if node else ()
-        going = any(other.priority < pod.priority and is_going(other) for other in others)
-        return _GOING if going else ""
+        waits_for_victims = any(other.priority < pod.priority and is_going(other) for other in others)
+        return _GOING if waits_for_victims else ""
 
     def _worth_trying(self, verdicts: Verdicts) -> list[str]:
-        """Return the names of the nodes where evicting may help, as far as the filters said."""
+        """Return the nodes on which evictions may help, going by the status codes."""
         if verdicts.absent.code is Code.UNSCHEDULABLE:
             return [node.name for node in self._nodes.all if verdicts.get(node.name).code is Code.UNSCHEDULABLE]
+        # Saves a look at each of 5,000 statuses in the common case.
         if verdicts.all_curable:
             return list(verdicts.by_node)
         return [name for name, status in verdicts.by_node.items() if status.code is Code.UNSCHEDULABLE]
 
     def _candidates(self, names: Sequence[str], supposed: Supposed) -> list[Candidate]:
-        """Suppose evictions on node after node until there are enough candidates, one of them without a violation.
+        """Dry-run nodes until there are enough candidates, one of them without a violated budget.
 
-        When there are none, it is known of all nodes why.
+        If there is no candidate at all, every node has been evaluated.
         """
         if not names:
             return []
         enough = min(max(len(names) * self._share // 100, self._least), len(names))
+        # upstream: a random start spreads preemption over the cluster.
         offset = self._chance.random.randrange(len(names))
-        left = chain(names[offset:], names[:offset])
+        remaining = chain(names[offset:], names[:offset])
         candidates: list[Candidate] = []
-        known, harmless = supposed.known, False
-        while batch := list(islice(left, max(enough - len(candidates), 1))):  # hot: per candidate, per pod
-            for name in [name for name in batch if name not in known]:
-                known[name] = supposed.suppose(name)
-            found = [outcome for name in batch if isinstance(outcome := known[name], Candidate)]
+        cached, has_non_violating = supposed.known, False
+        while batch := list(islice(remaining, max(enough - len(candidates), 1))):  # hot: per candidate, per pod
+            for name in [name for name in batch if name not in cached]:
+                cached[name] = supposed.suppose(name)
+            found = [outcome for name in batch if isinstance(outcome := cached[name], Candidate)]
             candidates += found
-            harmless = harmless or not all(candidate.violations for candidate in found)
-            if harmless and len(candidates) >= enough:
+            has_non_violating = has_non_violating or not all(candidate.violations for candidate in found)
+            if has_non_violating and len(candidates) >= enough:
                 break
         return candidates
 

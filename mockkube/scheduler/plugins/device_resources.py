@@ -1,4 +1,4 @@
-"""Extended resources that device classes stand for: where a node has none of its own, devices are looked for instead.
+"""Extended resources backed by device classes (KEP-5004): devices replace the resource on nodes that have none of it.
 
 upstream 1.36: dynamic-resource-allocation/deviceclass/extendedresourcecache/extendedresourcecache.go
 """
@@ -15,7 +15,7 @@ _IMPLIED: Final = "deviceclass.resource.kubernetes.io/"
 
 
 def class_resources(device_class: ReadOnlyObject) -> tuple[str, ...]:
-    """Return the extended resources that a device class stands for: one by its name, one if it says so."""
+    """Return the extended resources of a device class: one implied by its name, one if its spec names it."""
     stated = device_class["spec"].get("extendedResourceName")
     implied = _IMPLIED + device_class["metadata"]["name"]
     return (implied, stated) if stated else (implied,)
@@ -23,23 +23,23 @@ def class_resources(device_class: ReadOnlyObject) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class DeviceResources:
-    """The device classes of a cluster, by the extended resources they stand for."""
+    """Device classes of the cluster by extended resource."""
 
     classes: Index | None
-    """None where the scheduler does not know of such classes."""
+    """None if the gate is disabled."""
 
     @classmethod
     def of(cls, context: Context) -> Self:
-        """Return what a scheduler knows."""
+        """Return the index for a scheduler."""
         if not context.caps.enabled(_GATE):
             return cls(None)
         return cls(context.caches.of("DeviceClass").index("extended resources", class_resources))
 
     @property
     def known(self) -> bool:
-        """Whether device classes may stand for resources at all."""
+        """True if device classes may back extended resources at all."""
         return self.classes is not None
 
     def stand_for(self, resource: str) -> bool:
-        """Whether a device class stands for the resource."""
+        """Return whether a device class backs the resource."""
         return self.classes is not None and bool(self.classes.get(resource))

@@ -1,7 +1,7 @@
-"""Counts over topology domains: what nodes contribute is summed by domain, and corrected for the nodes that changed.
+"""Counts per topology domain, updated incrementally from the nodes that changed.
 
-A pod's cycle so costs what has changed since the last one that asked the same, not what there is. What is summed, and
-into which tables, is the asker's affair; a domain is a value of a topology key.
+A cycle costs as much as has changed since the last cycle with the same query, not as much as there is. What is counted,
+and into which tables, is up to the plugin; a domain is a value of a topology key.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -12,50 +12,51 @@ from cachetools import LRUCache
 from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
 
 T = TypeVar("T", bound=Hashable)
+# Queries per plugin whose counts are cached; the least recently used one is dropped.
 REMEMBERED_MAX: Final = 256
-"""How many questions a plugin keeps the counts of; the least recently asked is forgotten."""
 
 Contribution = tuple[T, str, int]
-"""Table, domain and what a node adds there, which is never 0. Plain tuples: there are many."""
+"""Table, domain and the amount that a node adds there, never 0; plain tuples, because there are many."""
 Read = Callable[[NodeInfo], Iterable[Contribution[T]]]
 Counts = Mapping[str, int]
-"""Sums by domain; what would be 0 is not there."""
+"""Sums by domain, without zeros."""
 _NONE: Final[Counts] = {}
 
 
 class DomainCounts(Generic[T]):
-    """The sums of one question, by table and domain."""
+    """Counts of one query, by table and domain."""
 
     def __init__(self, nodes: Nodes, read: Read[T]) -> None:
         self._nodes, self._read = nodes, read
         self._seen = -1
+        # Present contributions of each node; nodes without any are left out.
         self._given: dict[str, tuple[Contribution[T], ...]] = {}
-        """What each node contributes at present; nodes that contribute nothing are left out."""
         self._tables: dict[T, dict[str, int]] = {}
 
     @property
     def tables(self) -> Mapping[T, Counts]:
-        """The tables that are not empty."""
+        """Tables that are not empty."""
         return self._tables
 
     def table(self, name: T) -> Counts:
-        """Return the sums of a table, as they are until the next `refresh`."""
+        """Return a table, valid until the next `refresh`."""
         return self._tables.get(name, _NONE)
 
     def refresh(self) -> None:  # hot: per pod; the first time per node
-        """Take in which nodes have come, changed and gone."""
-        nodes, given = self._nodes, self._given
+        """Apply the changes of nodes since the last refresh."""
+        nodes, contributions = self._nodes, self._given
         if nodes.generation == self._seen:
             return
         for name in nodes.changed_since(self._seen):
             node = nodes.get(name)
             new = () if node is None else tuple(self._read(node))
-            old = given.get(name, ())
+            old = contributions.get(name, ())
             if new != old:
                 self._replace(name, old, new)
         self._seen = nodes.generation
 
     def _replace(self, name: str, old: tuple[Contribution[T], ...], new: tuple[Contribution[T], ...]) -> None:
+        # New amounts first: a sum that stays above zero is then not deleted and created again.
         for table, domain, amount in new:
             self._add(table, domain, amount)
         for table, domain, amount in old:
@@ -71,20 +72,24 @@ class DomainCounts(Generic[T]):
         if total:
             sums[domain] = total
             return
+        # Zeros are removed, because callers take the presence of a domain for a count above zero.
         del sums[domain]
         if not sums:
             del self._tables[table]
 
 
 class CountsByQuestion(Generic[T]):
-    """The counts a plugin keeps, by whatever tells its questions apart."""
+    """Cached counts of a plugin, by query."""
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
         self._kept: LRUCache[Hashable, DomainCounts[T]] = LRUCache(REMEMBERED_MAX)
 
     def ask(self, question: Hashable, nodes: Nodes, read: Read[T]) -> DomainCounts[T]:
-        """Return up-to-date counts; equal questions must come with equal readers. Other nodes are counted afresh."""
+        """Return current counts; equal queries must have equivalent readers.
+
+        Counts of other nodes than those of the scheduler (dry runs) are not cached.
+        """
         counts = self._kept.get(question) if nodes is self._nodes else None
         if counts is None:
             counts = DomainCounts(nodes, read)

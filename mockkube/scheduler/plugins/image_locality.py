@@ -1,4 +1,6 @@
-"""Images: nodes that have a pod's images already, the more so the larger and the wider spread they are.
+"""ImageLocality plugin: prefer nodes that have the pod's images already.
+
+Larger images, and images that more nodes have, count more.
 
 upstream 1.36: pkg/scheduler/framework/plugins/imagelocality/image_locality.go
 """
@@ -16,21 +18,21 @@ from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 _MIB: Final = 1024 * 1024
 _BYTES_MIN: Final = 23 * _MIB
 _BYTES_PER_IMAGE_MAX: Final = 1000 * _MIB
+# From this version on images mounted as volumes count.
 _VOLUMES_SINCE: Final = Version(1, 36)
-"""From this version on images mounted as volumes count."""
+# From this version on they also count in the number of images that bounds the score.
 _VOLUMES_WEIGH_SINCE: Final = Version(1, 37)
-"""From this version on they also count among the images that could be there."""
 
 
 class _Wanted(NamedTuple):
     images: tuple[str, ...]
     possible: int
-    """How many images could be there."""
+    """Number of images that bounds the score."""
 
 
 class _Spread(NamedTuple):
     shares: tuple[tuple[str, float], ...]
-    """Each image that some node has, with the share of the nodes that have it."""
+    """Images that some node has, with the share of nodes that have them."""
     bytes_max: int
 
 
@@ -38,7 +40,7 @@ _SPREAD: Final = Slot[_Spread]("ImageLocality")
 
 
 class ImageLocality(PreScorePlugin, ScorePlugin):
-    """Ranks nodes by the bytes of the pod's images that are there already."""
+    """Scores nodes by the bytes of the pod's images that they have."""
 
     name = "ImageLocality"
 
@@ -48,7 +50,7 @@ class ImageLocality(PreScorePlugin, ScorePlugin):
         self._volumes_weigh = context.caps.version >= _VOLUMES_WEIGH_SINCE
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
-        """Find out how far each image is spread; skip pods of whose images no node has one."""
+        """Compute how many nodes have each image; skip pods whose images no node has."""
         # differs: upstream scores each node 0 then; the sums are the same
         wanted = pod.part(self, self._read)
         spread = [(image, self._nodes.image_nodes(image)) for image in wanted.images]
@@ -60,13 +62,14 @@ class ImageLocality(PreScorePlugin, ScorePlugin):
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return where the bytes lie between the least and the most that counts."""
+        """Return the position of the bytes between lower and upper bound."""
         spread = state.get(_SPREAD)
         assert spread is not None
         sizes = node.part(ImageLocality, _sizes)
-        there = sum(int(sizes[image] * share) for image, share in spread.shares if image in sizes)
-        there = min(max(there, _BYTES_MIN), spread.bytes_max)
-        return SCORE_MAX * (there - _BYTES_MIN) // (spread.bytes_max - _BYTES_MIN)
+        # upstream: scaled by the share of nodes, so that a rare image does not attract all pods to one node.
+        bytes_present = sum(int(sizes[image] * share) for image, share in spread.shares if image in sizes)
+        bytes_present = min(max(bytes_present, _BYTES_MIN), spread.bytes_max)
+        return SCORE_MAX * (bytes_present - _BYTES_MIN) // (spread.bytes_max - _BYTES_MIN)
 
     def _read(self, pod: PodInfo) -> _Wanted:
         images = [*_of_containers(pod.spec)]
@@ -87,7 +90,7 @@ def _of_volumes(spec: ReadOnlyObject) -> Iterator[str]:
 
 
 def _tagged(image: str) -> str:
-    """Return the name as a node gives it: an image without a tag is the latest."""
+    """Return the image name as nodes report it, with the tag `latest` if it has none."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
 
 

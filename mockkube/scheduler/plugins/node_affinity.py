@@ -1,4 +1,4 @@
-"""Node affinity: which nodes a pod, or whoever set up the scheduler, wants or prefers by labels and name.
+"""NodeAffinity plugin: node selectors and node affinity of pods, and affinity added by the configuration.
 
 upstream 1.36: pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go
 """
@@ -32,12 +32,12 @@ _NO_MATCH: Final = "node(s) didn't match Pod's node affinity/selector"
 _ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"
 _CONFLICT: Final = "pod affinity terms conflict"
 _NAME: Final = "metadata.name"
+# Verbosity of the log line about a label that is not a version.
 _VERBOSITY: Final = 10
-"""The verbosity from which on it is logged that a label is no version."""
 
 
 class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
-    """Refuses nodes that a pod's node selector or affinity does not select; ranks by its preferences."""
+    """Filters nodes by required, and scores them by preferred, node affinity."""
 
     name = "NodeAffinity"
     filter_scope = Scope.NODE
@@ -51,28 +51,30 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         self._added_preferred = compile_preferred(added.get(PREFERRED) or (), self._operators)
 
     def interests(self) -> Sequence[Interest]:
-        """Ask for nodes that come and for labels that change."""
+        """Register for new nodes and changed labels."""
         return (Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL, self._helps),)
 
     def _helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if event.new is None or (self._added is not None and not _selects(self._added, event.new)):
             return False
-        required = pod.part(self, self._compile)
-        if not _selects(required, event.new):
-            return _cannot_tell(required, event.new)
-        return event.old is None or not _selects(required, event.old)
+        selector = pod.part(self, self._compile)
+        if not _selects(selector, event.new):
+            return _cannot_tell(selector, event.new)
+        # Only a node that starts to match can help.
+        return event.old is None or not _selects(selector, event.old)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
-        """Skip pods without wishes; find out whether only named nodes come into question."""
+        """Skip pods without node affinity; restrict the nodes if all terms name some."""
         if self._added is None and pod.part(self, self._compile).empty:
             return PreFiltered(SKIP)
         names = pod.part((self, _NAME), _named_nodes)
+        # Within a term field requirements are ANDed, so two different names can select no node.
         if names is not None and not names:
             return PreFiltered(Status.unresolvable(_CONFLICT))
         return PreFiltered(node_names=names)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Refuse nodes that are not selected."""
+        """Reject nodes that required affinity does not select."""
         if self._added is not None and not self._added.matches(node.labels, node.name):
             return Status.unresolvable(_ENFORCED, labels=node.labels)
         if pod.part(self, self._compile).matches(node.labels, node.name):
@@ -85,19 +87,19 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         )
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
-        """Skip pods without preferences."""
+        """Skip pods without preferred node affinity."""
         preferred = pod.part((self, PREFERRED), self._compile_preferred)
         if preferred.errors:
             return Status.error(aggregate(preferred.errors))
         return SUCCESS if PREFERRED in _node_affinity(pod) or self._added_preferred.terms else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return the weights of the preferences that a node meets."""
+        """Return the sum of weights of the preferred terms that select the node."""
         preferred = pod.part((self, PREFERRED), self._compile_preferred)
         return preferred.score(node.labels, node.name) + self._added_preferred.score(node.labels, node.name)
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
-        """Give most to the node that meets most."""
+        """Scale the highest sum to the highest score."""
         proportional(scores)
 
     def _compile(self, pod: PodInfo) -> RequiredNodeAffinity:
@@ -108,7 +110,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         return compile_preferred(terms, self._operators, report=self._report)
 
     def _report(self, outcome: Unreadable, key: str) -> None:
-        """Log a label that is no version, as KEP-5721 has it."""
+        """Log a label that is not a version, in the words of KEP-5721."""
         if self._log is not None:
             self._log(f"Parse semver failed for value {outcome.value} in label {key}, {outcome.reason}", _VERBOSITY)
 
@@ -124,14 +126,14 @@ def _selects(selector: RequiredNodeAffinity | NodeSelector, node: ReadOnlyObject
 
 
 def _cannot_tell(required: RequiredNodeAffinity, node: ReadOnlyObject) -> bool:
-    """Whether terms that do not parse are all that keeps the pod from a node: then it is tried."""
+    """Return whether only terms that cannot be parsed keep the pod from a node: then it is tried again."""
     if required.selector is None or not required.selector.errors:
         return False
     return _selects(replace(required, selector=None), node)
 
 
 def _named_nodes(pod: PodInfo) -> frozenset[str] | None:
-    """Return the only names that the required terms allow; None when a term, or their absence, allows any."""
+    """Return the node names that required terms allow; None if some term allows any."""
     terms = (_node_affinity(pod).get(REQUIRED) or {}).get("nodeSelectorTerms") or ()
     names: frozenset[str] = frozenset()
     for term in terms:

@@ -1,4 +1,4 @@
-"""Features: nodes whose kubelet declares what a pod needs of it.
+"""NodeDeclaredFeatures plugin: filter nodes whose kubelet does not declare a feature that the pod requires.
 
 upstream 1.36: pkg/scheduler/framework/plugins/nodedeclaredfeatures
 """
@@ -24,12 +24,12 @@ from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 
 _GATE: Final = "NodeDeclaredFeatures"
 _REASON: Final = "node(s) didn't match Pod's required features"
+# Last version whose message lists the missing features.
 _LISTS_THEM: Final = Version(1, 35)
-"""The version whose message lists what is missing."""
 
 
 class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
-    """Refuses nodes that do not declare a feature the pod needs."""
+    """Filters nodes that do not declare a required feature."""
 
     name = "NodeDeclaredFeatures"
     filter_scope = Scope.NODE
@@ -40,7 +40,7 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
         self._lists_them = version <= _LISTS_THEM
 
     def interests(self) -> Sequence[Interest]:
-        """Ask for nodes that come or declare something else, and for pods that need something else."""
+        """Register for new nodes, changed declarations, and updates of the pod."""
         return (
             Interest(Subject.NODE, Action.ADD | Action.NODE_DECLARED_FEATURE, _declares_anew),
             Interest(Subject.UNSCHEDULED_POD, Action.UPDATE, self._needs_anew),
@@ -52,11 +52,11 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
         return self._needed(event.old["spec"]) != self._needed(event.new["spec"])
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
-        """Skip pods that need nothing special."""
+        """Skip pods that require no feature."""
         return PreFiltered() if self._of_pod(pod) else PreFiltered(SKIP)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Refuse nodes that do not declare all of it."""
+        """Reject nodes that do not declare all required features."""
         declared = node.part(NodeDeclaredFeatures, _declared)
         missing = [name for name in self._of_pod(pod) if name not in declared]
         if not missing:

@@ -1,4 +1,4 @@
-"""Node names: a pod whose spec already names a node.
+"""NodeName plugin: filter nodes other than the one in spec.nodeName.
 
 upstream 1.36: pkg/scheduler/framework/plugins/nodename/node_name.go
 """
@@ -14,20 +14,20 @@ from mockkube.scheduler.framework.status import SUCCESS, Status
 
 
 class NodeName(FilterPlugin):
-    """Refuses every node but the one the pod names."""
+    """Filters nodes other than the one that the pod names."""
 
     name = "NodeName"
     filter_scope = Scope.NODE
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
-        """Take no arguments."""
+        """Accept and ignore arguments."""
 
     def interests(self) -> Sequence[Interest]:
-        """Ask for nodes that come."""
+        """Register for new nodes."""
         return (Interest(Subject.NODE, Action.ADD),)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Refuse a node of another name."""
+        """Reject a node of another name."""
         wanted = pod.spec.get("nodeName", "")
         if not wanted or wanted == node.name:
             return SUCCESS

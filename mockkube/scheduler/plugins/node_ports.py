@@ -1,4 +1,4 @@
-"""Host ports: two pods on one node cannot listen at the same place.
+"""NodePorts plugin: filter nodes on which a host port of the pod is in use.
 
 upstream 1.36: pkg/scheduler/framework/plugins/nodeports/node_ports.go
 """
@@ -25,30 +25,30 @@ _ANY: Final = "0.0.0.0"  # noqa: S104 (compared with, not listened at)
 
 
 class HostPort(NamedTuple):
-    """Where a container listens on its node."""
+    """Port on which a container listens on its node."""
 
     protocol: str
     port: int
     address: str
 
     def conflicts(self, other: "HostPort") -> bool:
-        """Whether only one of the two can be had."""
+        """Return whether both ports cannot be used on one node."""
         if self.port != other.port or self.protocol != other.protocol:
             return False
         return self.address == other.address or _ANY in (self.address, other.address)
 
 
 class NodePorts(PreFilterPlugin, FilterPlugin):
-    """Refuses nodes on which a host port of the pod is taken."""
+    """Filters nodes on which a host port of the pod is in use."""
 
     name = "NodePorts"
     filter_scope = Scope.LOAD
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
-        """Take no arguments."""
+        """Accept and ignore arguments."""
 
     def interests(self) -> Sequence[Interest]:
-        """Ask for nodes that come and for pods that give ports free."""
+        """Register for new nodes and for deleted pods that used the ports."""
         return (
             Interest(Subject.ASSIGNED_POD, Action.DELETE, _gives_free),
             Interest(Subject.NODE, Action.ADD),
@@ -59,21 +59,22 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
         return PreFiltered() if host_ports(pod) else PreFiltered(SKIP)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Refuse nodes on which a port is taken."""
-        taken = node.load(NodePorts, _ports_in_use)
+        """Reject nodes on which a port is in use."""
+        ports_in_use = node.load(NodePorts, _ports_in_use)
         for wanted in host_ports(pod):
-            for port in taken.get((wanted.protocol, wanted.port), ()):
+            for port in ports_in_use.get((wanted.protocol, wanted.port), ()):
                 if wanted.conflicts(port):
                     return Status.unschedulable(_REASON, wanted=wanted._asdict(), taken=port._asdict())
         return SUCCESS
 
 
 def host_ports(pod: PodInfo) -> tuple[HostPort, ...]:
-    """Return the host ports of the containers that run as long as the pod."""
+    """Return the host ports of containers and sidecars."""
     return pod.part(HostPort, lambda info: tuple(_read(info.spec)))
 
 
 def _read(spec: ReadOnlyObject) -> Iterator[HostPort]:
+    # Other init containers have ended when the pod's containers listen.
     sidecars = (one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always")
     for container in (*sidecars, *(spec.get("containers") or ())):
         for port in container.get("ports") or ():
@@ -82,17 +83,18 @@ def _read(spec: ReadOnlyObject) -> Iterator[HostPort]:
 
 
 def _ports_in_use(node: NodeInfo) -> dict[tuple[str, int], list[HostPort]]:
-    taken: dict[tuple[str, int], list[HostPort]] = {}
+    ports: dict[tuple[str, int], list[HostPort]] = {}
     for pod in node.pods.values():
         for port in host_ports(pod):
-            taken.setdefault((port.protocol, port.port), []).append(port)
-    return taken
+            ports.setdefault((port.protocol, port.port), []).append(port)
+    return ports
 
 
 def _gives_free(pod: PodInfo, event: ClusterEvent) -> bool:
     if event.old is None:
         return False
-    gone = PodInfo(event.old)
-    if not gone.node_name and not gone.nominated_node:
+    deleted = PodInfo(event.old)
+    # A pod without a node, assumed or nominated, used no port anywhere.
+    if not deleted.node_name and not deleted.nominated_node:
         return False
-    return any(mine.conflicts(other) for mine in host_ports(pod) for other in host_ports(gone))
+    return any(mine.conflicts(other) for mine in host_ports(pod) for other in host_ports(deleted))

@@ -1,4 +1,4 @@
-"""Cordons: nodes that take no further pods.
+"""NodeUnschedulable plugin: filter cordoned nodes.
 
 upstream 1.36: pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go
 """
@@ -14,12 +14,12 @@ from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
 
+# Taint that a pod must tolerate to run on a cordoned node.
 CORDON: Final[ReadOnlyObject] = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
-"""The taint that stands for a cordon."""
 
 
 class NodeUnschedulable(FilterPlugin):
-    """Refuses nodes marked unschedulable, unless the pod tolerates the taint that stands for it."""
+    """Filters nodes with spec.unschedulable, unless the pod tolerates the taint of the same meaning."""
 
     name = "NodeUnschedulable"
     filter_scope = Scope.NODE
@@ -28,14 +28,14 @@ class NodeUnschedulable(FilterPlugin):
         self._rules = context.taints
 
     def interests(self) -> Sequence[Interest]:
-        """Ask for nodes that come or are given free, and for the pod's own tolerations."""
+        """Register for new and uncordoned nodes, and for new tolerations of the pod."""
         return (
             Interest(Subject.NODE, Action.ADD | Action.NODE_TAINT, _given_free),
             Interest(Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, self._tolerates_now),
         )
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Refuse a cordoned node."""
+        """Reject a cordoned node."""
         if not node.unschedulable or pod.part(self, self._tolerates):
             return SUCCESS
         return Status.unresolvable("node(s) were unschedulable", cordoned=True)

@@ -1,4 +1,4 @@
-"""The order of the queue: what matters more goes first, then what has waited longer.
+"""PrioritySort plugin: sort the queue by priority, then by time of arrival.
 
 upstream 1.36: pkg/scheduler/framework/plugins/queuesort/priority_sort.go
 """
@@ -15,8 +15,8 @@ class PrioritySort(QueueSortPlugin):
     name = "PrioritySort"
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
-        """Take no arguments."""
+        """Accept and ignore arguments."""
 
     def sort_key(self, waiting: Waiting) -> tuple[Any, ...]:
-        """Return the negative priority and the time it was queued."""
+        """Return the negative priority and the time at which the pod was queued."""
         return (-waiting.pod.priority, waiting.queued_at)

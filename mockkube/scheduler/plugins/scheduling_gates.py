@@ -1,4 +1,4 @@
-"""Scheduling gates: pods that somebody holds back.
+"""SchedulingGates plugin: keep pods with scheduling gates out of the active queue.
 
 upstream 1.36: pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.go
 """
@@ -13,19 +13,19 @@ from mockkube.scheduler.framework.status import SUCCESS, Status
 
 
 class SchedulingGates(PreEnqueuePlugin):
-    """Keeps a pod out of the queue until its last gate is removed."""
+    """Keeps a pod out of the active queue until its last gate is removed."""
 
     name = "SchedulingGates"
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
-        """Take no arguments."""
+        """Accept and ignore arguments."""
 
     def interests(self) -> Sequence[Interest]:
-        """Ask for the pod's own gates."""
+        """Register for the removal of the pod's gates."""
         return (Interest(Subject.UNSCHEDULED_POD, Action.POD_GATES_ELIMINATED, is_about),)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
-        """Refuse a pod that has gates."""
+        """Reject a pod with gates."""
         gates = [gate["name"] for gate in pod.spec.get("schedulingGates") or ()]
         if not gates:
             return SUCCESS

@@ -1,4 +1,4 @@
-"""Taints: nodes a pod must not go to, and nodes it had better avoid.
+"""TaintToleration plugin: filter nodes with untolerated taints, and score by untolerated PreferNoSchedule taints.
 
 upstream 1.36: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go
 """
@@ -20,16 +20,16 @@ from mockkube.scheduler.framework.scores import proportional
 from mockkube.scheduler.framework.status import SUCCESS, Status
 
 Tolerations = tuple[CompiledToleration, ...]
+# Effects of taints that keep pods without a toleration away.
 KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
-"""The effects that close a node to pods that do not tolerate them."""
 _DISCOURAGING: Final = "PreferNoSchedule"
+# From this version on the message does not name the taint.
 _NAMES_THE_TAINT_BEFORE: Final = Version(1, 34)
-"""From this version on the message leaves out which taint it was."""
 
 
 @dataclass(frozen=True, slots=True)
 class _NearMisses:
-    """Why tolerations do not match a taint: found out when somebody reads it, for expressions can be dear."""
+    """Reasons why tolerations do not match a taint, computed on iteration because expressions can be expensive."""
 
     tolerations: Tolerations
     taint: ReadOnlyObject
@@ -40,7 +40,7 @@ class _NearMisses:
 
 
 class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
-    """Refuses nodes with a taint that the pod does not tolerate; ranks by the taints it had better avoid."""
+    """Filters nodes with an untolerated taint; prefers nodes with fewer untolerated PreferNoSchedule taints."""
 
     name = "TaintToleration"
     filter_scope = Scope.NODE
@@ -51,7 +51,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         self._names_the_taint = context.caps.version < _NAMES_THE_TAINT_BEFORE
 
     def interests(self) -> Sequence[Interest]:
-        """Ask for nodes that come, for taints that change, and for the pod's own tolerations."""
+        """Register for new nodes, changed taints, and new tolerations of the pod."""
         return (
             Interest(Subject.NODE, Action.ADD | Action.NODE_TAINT, self._helps),
             Interest(Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, is_about),
@@ -59,12 +59,13 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
 
     def _helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
         tolerations = pod.part(self, self._compile)
+        # A node whose taints were tolerated before did not cause the rejection.
         if event.old is not None and find_untolerated(_taints(event.old), tolerations, KEEPING_AWAY) is None:
             return False
         return event.new is not None and find_untolerated(_taints(event.new), tolerations, KEEPING_AWAY) is None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Refuse a node with a taint that keeps away and is not tolerated; the first one is what is told."""
+        """Reject a node with an untolerated NoSchedule or NoExecute taint, and report the first one."""
         if not node.taints:
             return SUCCESS
         tolerations = pod.part(self, self._compile)
@@ -78,11 +79,11 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         return Status.unresolvable(reason, taint=taint, tolerations=_NearMisses(tolerations, taint, self._caps))
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
-        """Have every pod scored: one without tolerations has most to avoid."""
+        """Score every pod: one without tolerations has the most taints to avoid."""
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return how many taints there are that the pod had better avoid."""
+        """Return the number of untolerated PreferNoSchedule taints."""
         if not node.taints:
             return 0
         tolerations = pod.part((self, _DISCOURAGING), self._compile_discouraged)
@@ -93,13 +94,14 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         )
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
-        """Give most to the node with the fewest."""
+        """Give the highest score to the node with the fewest."""
         proportional(scores, reverse=True)
 
     def _compile(self, pod: PodInfo) -> Tolerations:
         return compile_tolerations(pod.spec.get("tolerations") or (), self._rules)
 
     def _compile_discouraged(self, pod: PodInfo) -> Tolerations:
+        # An empty effect matches every effect.
         return tuple(
             one for one in pod.part(self, self._compile) if one.source.get("effect", "") in ("", _DISCOURAGING)
         )

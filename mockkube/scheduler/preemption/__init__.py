@@ -1,1 +1,1 @@
-"""Preemption: candidates, victims, dry runs, evictions."""
+"""Preemption: candidates, victims, dry runs, disruption budgets, and the executor that evicts victims."""

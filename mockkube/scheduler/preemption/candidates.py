@@ -1,4 +1,4 @@
-"""Which pods would have to go from which node, and which node costs least: the arithmetic of preemption.
+"""Preemption candidates: a node with the victims to evict there, and the choice of the cheapest.
 
 upstream 1.36: pkg/scheduler/framework/preemption/preemption.go, pkg/scheduler/util/utils.go
 """
@@ -23,44 +23,45 @@ _NEVER: Final = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A node that would take the pod if these pods went, the most important first."""
+    """Node that fits the pod once the victims are evicted, most important victim first."""
 
     node_name: str
     victims: tuple[PodInfo, ...]
     cost: Cost
-    """What decides between candidates, the first difference first."""
+    """Criteria that decide between candidates, compared one after the other."""
     violations: int = 0
-    """How many victims a disruption budget protects."""
+    """Number of victims that a disruption budget protects."""
     budgets: tuple[Budget, ...] = ()
-    """The budgets that were looked at."""
+    """Disruption budgets that were considered."""
 
     @classmethod
     def of(
         cls, node_name: str, victims: Sequence[PodInfo], violations: int, budgets: tuple[Budget, ...] = ()
     ) -> "Candidate":
         """Return a candidate with its cost."""
-        ordered = tuple(sorted(victims, key=importance))
-        highest = ordered[0].priority
-        earliest = min(started_at(pod) for pod in ordered if pod.priority == highest)
-        total = sum(pod.priority + _PRIORITY_SPAN for pod in ordered)
-        cost = (violations, highest, total, len(ordered), -earliest)
-        return cls(node_name, ordered, cost, violations, budgets)
+        victims_by_importance = tuple(sorted(victims, key=importance))
+        highest = victims_by_importance[0].priority
+        earliest = min(started_at(pod) for pod in victims_by_importance if pod.priority == highest)
+        # upstream: the offset makes negative priorities positive, so that more victims never cost less.
+        total = sum(pod.priority + _PRIORITY_SPAN for pod in victims_by_importance)
+        cost = (violations, highest, total, len(victims_by_importance), -earliest)
+        return cls(node_name, victims_by_importance, cost, violations, budgets)
 
 
 def started_at(pod: PodInfo) -> float:
-    """Return when a pod started, in seconds; one that has not starts later than any other."""
+    """Return the start time of a pod in seconds; a pod that has not started starts later than any other."""
     text = pod.status.get("startTime")
     return parse_time(text).timestamp() if text else _NEVER
 
 
 def importance(pod: PodInfo) -> tuple[int, float]:
-    """Return what sorts pods by importance: higher priority first, then who has run longer."""
+    """Return a sort key: higher priority first, then longer running."""
     return -pod.priority, started_at(pod)
 
 
 def by_importance(pods: Sequence[PodInfo]) -> list[PodInfo]:
-    """Return pods, the most important first; of those that have not started, the last one to arrive."""
-    # Upstream takes the moment at which it compares for the start of such a pod, and so turns their order round.
+    """Return pods, most important first; of pods that have not started, the last one to arrive first."""
+    # Upstream uses the time of each comparison as start of such a pod, which reverses their order.
     ordered = sorted(enumerate(pods), key=lambda one: (*importance(one[1]), _turned(one)))
     return [pod for _, pod in ordered]
 
@@ -71,7 +72,7 @@ def _turned(placed: tuple[int, PodInfo]) -> int:
 
 
 def is_going(pod: PodInfo) -> bool:
-    """Whether a pod is on its way out because it was preempted."""
+    """Return whether a pod is terminating because it was preempted."""
     if not pod.terminating:
         return False
     for condition in pod.status.get("conditions") or ():
@@ -81,9 +82,9 @@ def is_going(pod: PodInfo) -> bool:
 
 
 def cheapest(candidates: Iterable[Candidate]) -> Candidate:
-    """Return the candidate that costs least; the first of equal ones.
+    """Return the candidate with the lowest cost; the first of equal ones.
 
-    That is the one with the fewest violations of budgets; then with the least important of most important victims; the
-    least sum of priorities, each above zero; the fewest victims; the most important ones of which started last.
+    Criteria, in this order: fewest violations of disruption budgets; lowest priority of the most important victim;
+    lowest sum of priorities; fewest victims; latest start of the most important victims.
     """
     return min(candidates, key=attrgetter("cost"))

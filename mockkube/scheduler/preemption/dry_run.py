@@ -1,7 +1,7 @@
-"""Who would have to go from a node for a pod: found out by supposing evictions, and remembered as long as it holds.
+"""Dry run of preemption: which victims a node would need, evaluated on clones and cached while it holds.
 
-What filters say that judge each node by itself is remembered for all pods that are alike. The others are asked in each
-cycle; only where a pod that may go means something to one of them, all is supposed anew.
+The result of filters of scope NODE and LOAD is cached for all pods of one signature. Filters of scope CLUSTER run in
+each cycle; the whole dry run is repeated only where a possible victim affects one of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,18 +20,18 @@ from mockkube.scheduler.preemption.candidates import Candidate, by_importance
 from mockkube.scheduler.preemption.pod_disruption_budgets import Budgets
 
 _NO_VICTIMS: Final = Status.unresolvable("No preemption victims found for incoming pod")
+# Pseudo plugin of the error that no victim is needed; no filter has this name.
 _NEEDLESS: Final = "evictions"
-"""Who says that all pods can stay: no filter, and nothing that failed."""
+# Kinds of pods whose results are cached.
 _REMEMBERED_MAX: Final = 16
-"""Of how many kinds of pods it is remembered where they would have to evict whom."""
 
 Outcome = Candidate | Status
-"""Who would have to go from a node, or why nothing helps there."""
+"""Victims that a node would need, or the reason why preemption does not help there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Supposed:
-    """What is known of nodes in one cycle, and what finds it out of another one."""
+    """Cached results in one cycle, and a function that evaluates another node."""
 
     known: dict[str, Outcome]
     suppose: Callable[[str], Outcome]
@@ -39,7 +39,7 @@ class Supposed:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """The pod that evictions are supposed for, which filters are asked about it, and who asks them."""
+    """Preemptor of a dry run, with the filters to run and the handle that runs them."""
 
     handle: Handle
     state: CycleState
@@ -49,20 +49,20 @@ class _Case:
 
 @dataclass(slots=True)
 class _Memory:
-    """What supposing evictions came to for pods that are alike, by node, as long as nothing of the node has changed."""
+    """Results for pods of one kind, by node, valid until the node changes."""
 
     generation: int = 0
     nominated: int = 0
-    """The generation of the nominations."""
+    """Generation of the nominator up to which results are valid."""
     own: str = ""
-    """The node that the pod asked about last is nominated to itself: others would have to leave room for it."""
+    """Node that the pod of the last cycle is nominated to; other pods must respect that nomination."""
     budgets: int = 0
     breadth: int = 0
-    """The generation of the budgets, and their breadth."""
+    """Generations of the disruption budgets up to which results are valid."""
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
     def refresh(self, nodes: Nodes, nominated: Nominated, pod: PodInfo) -> None:
-        """Forget what is known of nodes that have changed, themselves or by who is nominated to them."""
+        """Drop the results of nodes that changed, or whose nominated pods changed."""
         own = nominated.node_of(pod.uid)
         for name in chain(
             nodes.changed_since(self.generation), nominated.changed_since(self.nominated), (self.own, own)
@@ -71,7 +71,8 @@ class _Memory:
         self.generation, self.nominated, self.own = nodes.generation, nominated.generation, own
 
     def respect(self, budgets: Budgets) -> None:
-        """Forget what follows from budgets that have changed."""
+        """Drop the results that depend on changed disruption budgets."""
+        # A budget that selects more pods than before may protect victims on any node.
         if self.breadth != budgets.breadth:
             self.outcomes.clear()
         elif self.budgets != budgets.generation:
@@ -82,20 +83,20 @@ class _Memory:
 
 
 class SupposedEvictions:
-    """Evictions on the nodes of a scheduler, for its sake or that of budgets left undone."""
+    """Dry runs on all nodes of a scheduler, with cached results."""
 
     def __init__(self, nodes: Nodes, budgets: Budgets) -> None:
         self._nodes, self._budgets = nodes, budgets
         self._memories: LRUCache[object, _Memory] = LRUCache(_REMEMBERED_MAX)
 
     def begin(self, handle: Handle, state: CycleState, pod: PodInfo) -> Supposed:
-        """Return what is known of nodes for a pod in this cycle."""
+        """Return the cached results for a pod in this cycle, and a function for the others."""
         case = _Case(handle, state, pod, handle.filters(state))
-        alone = replace(case, filters=[one for one in case.filters if one.scope_of(pod) is not Scope.CLUSTER])
+        cacheable = replace(case, filters=[one for one in case.filters if one.scope_of(pod) is not Scope.CLUSTER])
         known = self._remembered(case)
-        if len(alone.filters) == len(case.filters):
+        if len(cacheable.filters) == len(case.filters):
             return Supposed(known, partial(self._try, case))
-        mixture = _Mixture(case, alone, self._try)
+        mixture = _Mixture(case, cacheable, self._try)
         return Supposed({}, lambda name: mixture.outcome(self._node(name), known))
 
     def _remembered(self, case: _Case) -> dict[str, Outcome]:
@@ -119,33 +120,36 @@ class SupposedEvictions:
             return Status.error(str(error))
 
     def _least_victims(self, case: _Case, node: NodeInfo) -> Outcome:
-        """Take all pods of less priority away, then give back as many as can stay. Raises ValueError."""
+        """Remove all pods of lower priority, then add back as many as possible. Raises ValueError."""
         handle, state, pod = case.handle, case.state, case.pod
-        gone = _less_important(pod, node)
-        if not gone:
+        removed = _less_important(pod, node)
+        if not removed:
             return _NO_VICTIMS
-        for other in gone:
+        for other in removed:
             handle.take(state, pod, other, node)
         if not (status := handle.fits(state, pod, node, case.filters)).ok:
             return status
-        moved = [one for one in case.filters if one.scope_of(pod) is not Scope.NODE]  # pods are nothing to the others
-        split = self._budgets.split(by_importance(gone))
+        # Filters of scope NODE do not depend on other pods.
+        affected_filters = [one for one in case.filters if one.scope_of(pod) is not Scope.NODE]
+        # upstream: pods that a budget protects are added back first, each group by importance.
+        split = self._budgets.split(by_importance(removed))
         victims: list[PodInfo] = []
         violations = 0
         for other in (*split.protected, *split.free):
             handle.put(state, pod, other, node)
-            if handle.fits(state, pod, node, moved).ok:
+            if handle.fits(state, pod, node, affected_filters).ok:
                 continue
             handle.take(state, pod, other, node)
             victims.append(other)
             violations += other in split.protected
+        # Not reachable in a consistent snapshot: the pod would have fit without evictions.
         if not victims:
             return Status.error(f'expected at least one victim pod on node "{node.name}"').of(_NEEDLESS)
         return Candidate.of(node.name, victims, violations, split.budgets)
 
 
 class _Mixture:
-    """What all filters together come to, from what is known of those that judge each node by itself."""
+    """Combines cached results of filters of scope NODE and LOAD with filters of scope CLUSTER."""
 
     def __init__(self, case: _Case, alone: _Case, suppose: Callable[[_Case, str], Outcome]) -> None:
         self._case, self._alone, self._suppose = case, alone, suppose
@@ -153,7 +157,7 @@ class _Mixture:
         self._places = {one.name: place for place, one in enumerate(case.filters)}
 
     def outcome(self, node: NodeInfo, known: dict[str, Outcome]) -> Outcome:
-        """Return who would have to go from a node."""
+        """Return the victims that a node would need."""
         case, name = self._case, node.name
         if self._moved(node):
             return self._suppose(case, name)
@@ -162,6 +166,8 @@ class _Mixture:
             outcome = known[name] = self._suppose(self._alone, name)
         if outcome is _NO_VICTIMS:
             return outcome
+        # No victim affects the uncached filters, so their verdict on the node as it stands is also the one after
+        # evictions.
         status = case.handle.fits(case.state, case.pod, node, self._live)
         if status.ok:
             return outcome
@@ -169,13 +175,14 @@ class _Mixture:
             return status
         if Code.ERROR in (status.code, outcome.code):
             return self._suppose(case, name)
+        # Both reject: the filter that comes first in the profile gives the reason, as in a complete run.
         return min(status, outcome, key=lambda one: self._places[one.plugin])
 
     def _moved(self, node: NodeInfo) -> bool:
-        """Whether a filter that looks at more than the node might say something else if one of the pods went."""
+        """Return whether the removal of a possible victim may change the verdict of an uncached filter."""
         state, pod = self._case.state, self._case.pod
-        gone = _less_important(pod, node)
-        return any(one.is_moved(state, pod, other) for one in self._live for other in gone)
+        removed = _less_important(pod, node)
+        return any(one.is_moved(state, pod, other) for one in self._live for other in removed)
 
 
 def _less_important(pod: PodInfo, node: NodeInfo) -> list[PodInfo]:

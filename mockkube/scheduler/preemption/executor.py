@@ -1,4 +1,4 @@
-"""Evicting the victims of a preemption, while the pod they make room for is kept waiting.
+"""Preemption executor: evicts victims while their preemptor is kept out of the active queue.
 
 upstream 1.36: pkg/scheduler/framework/preemption/executor.go
 """
@@ -27,7 +27,7 @@ _LOG: Final = logging.getLogger("mockkube.scheduler")
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """What was decided: these pods go from a node for another one's sake."""
+    """Decision to evict the victims on a node for another pod."""
 
     preemptor: PodInfo
     node_name: str
@@ -36,7 +36,7 @@ class Preemption:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What evicting needs of the scheduler around it."""
+    """Everything that the executor needs from the scheduler."""
 
     client: Client
     pods: ListWatch
@@ -45,30 +45,31 @@ class Tools:
     nominations: Nominations
     metrics: Metrics
     activate: Callable[[str], None]
-    """Lets a pod be tried at once."""
+    """Moves a pod to the active queue."""
     ask_again: Callable[[str], None]
-    """Lets it be asked again whether a pod is to be kept out of the queue."""
+    """Makes the queue recheck the gate of a pod."""
     call_off: Callable[[str, str], bool]
-    """Stops the binding of a pod, for a reason; False if there is none to stop."""
+    """Cancels the binding of a waiting pod, for a reason; returns whether there was one."""
     names_preemptor: bool = False
-    """Whether events about victims refer to the pod that they make room for."""
+    """Whether events about victims have the preemptor as related object."""
 
 
 class Evictions:
-    """Carries preemptions out, per step as many as may go at once."""
+    """Executes preemptions, several per step."""
 
     def __init__(self, tools: Tools, *, owner: str, at_once: int = 1) -> None:
         self.name = f"{owner}/evictions"
         self.bell = Bell()
         self._tools, self._at_once = tools, at_once
         self._waiting: deque[Preemption] = deque()
+        # Uids of preemptors with more than one victim to evict.
         self._unfinished: dict[str, None] = {}
-        """The uids of preemptors that more than one victim has still to go for."""
+        # The last victim, by the uid of the preemptor.
         self._last_victims: dict[str, PodInfo] = {}
-        """By the preemptor's uid: the victim that is left, once it is only one."""
 
     def begin(self, preemption: Preemption) -> None:
-        """Have a preemption carried out."""
+        """Start a preemption."""
+        # A terminating victim makes room without being evicted.
         victims = [victim for victim in preemption.victims if not victim.terminating]
         if not victims:
             return
@@ -78,28 +79,30 @@ class Evictions:
         self.bell.ring()
 
     def preempting(self, uid: str) -> bool:
-        """Whether pods are being evicted for this one: not any more once the last one is known to go."""
+        """Return whether pods are being evicted for this one, until the last victim is known to terminate."""
         if uid in self._unfinished:
             return True
         last = self._last_victims.get(uid)
         if last is None:
             return False
-        seen = self._tools.pods.get(last.key)
-        return seen is not None and not seen["metadata"].get("deletionTimestamp")
+        # Once the last victim is known to terminate, its deletion will wake the preemptor, which need not be kept out
+        # any more.
+        current = self._tools.pods.get(last.key)
+        return current is not None and not current["metadata"].get("deletionTimestamp")
 
     def has_victims(self, uid: str) -> bool:
-        """Whether not all but one of the victims of a pod have been evicted; `ask_again` is told when that changes."""
+        """Return whether more than one victim is left; the queue rechecks the preemptor's gate when that changes."""
         return uid in self._unfinished
 
     def ready(self) -> bool:
-        """Whether there is somebody to evict."""
+        """Return whether a preemption waits."""
         return bool(self._waiting)
 
     def wake_at(self) -> None:
-        """Return None: it works when told."""
+        """Return None: only `begin` makes this worker ready."""
 
     async def step(self) -> None:
-        """Carry the next preemptions out, each for itself."""
+        """Execute the next preemptions, independently of each other."""
         batch = [self._waiting.popleft() for _ in range(min(self._at_once, len(self._waiting)))]
         if len(batch) == 1:
             await self._finish(batch[0])
@@ -122,10 +125,13 @@ class Evictions:
             self._last_victims.pop(uid, None)
             self._all_but_one_evicted(uid)
         if failed:
+            # After a failure no event may come, so that the preemptor is moved to the active queue directly.
             self._tools.activate(uid)
 
     async def _carry_out(self, preemption: Preemption) -> None:
         await self._clear_lower_nominations(preemption)
+        # upstream: the gate of the preemptor opens before the last eviction, so that at least one deletion finds it
+        # open and requeues the preemptor.
         *others, last = preemption.victims
         for victim in others:
             await self._evict(preemption, victim)
@@ -140,6 +146,7 @@ class Evictions:
 
     async def _clear_lower_nominations(self, preemption: Preemption) -> None:
         for pod in self._tools.nominations.on(preemption.node_name):
+            # Pods of lower priority will not fit beside the preemptor; without nomination they look for another node.
             if pod.priority < preemption.preemptor.priority:
                 try:
                     await self._tools.writer.write(pod, nomination="")
@@ -149,6 +156,7 @@ class Evictions:
     async def _evict(self, preemption: Preemption, victim: PodInfo) -> None:
         preemptor = preemption.preemptor
         note = f"Preempted by pod {preemptor.uid} on node {preemption.node_name}"
+        # A victim that waits for permission is not on its node yet, so cancelling its binding is enough.
         if self._tools.call_off(victim.uid, "preempted by DefaultPreemption"):
             note += " (in kube-scheduler memory)."
         elif not await self._delete(preemptor, victim):
@@ -164,7 +172,7 @@ class Evictions:
         )
 
     async def _delete(self, preemptor: PodInfo, victim: PodInfo) -> bool:
-        """Say why it goes, and delete it; False if it is gone already."""
+        """Set the DisruptionTarget condition and delete the victim; return False if it is deleted already."""
         message = f"{preemptor.scheduler_name}: preempting to accommodate a higher priority pod"
         try:
             await self._tools.writer.write(victim, Condition(DISRUPTION, "True", BY_SCHEDULER, message))

@@ -1,4 +1,4 @@
-"""Disruption budgets, as preemption respects them where it can.
+"""PodDisruptionBudgets: which victims violate a budget.
 
 upstream 1.36: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (filterPodsWithPDBViolation)
 """
@@ -15,7 +15,7 @@ from mockkube.scheduler.framework.pod_info import PodInfo
 
 
 class Budget:
-    """One revision of a budget."""
+    """One revision of a PodDisruptionBudget."""
 
     def __init__(self, obj: ReadOnlyObject) -> None:
         status = obj.get("status") or {}
@@ -26,11 +26,13 @@ class Budget:
         self._selector = _selector(obj["spec"].get("selector"))
 
     def counts(self, pod: PodInfo) -> bool:
-        """Whether disrupting the pod would use the budget up; an empty selector selects nothing here."""
+        """Return whether disrupting the pod uses up the budget."""
+        # upstream: a pod in disruptedPods was evicted and is counted in disruptionsAllowed already.
         return self.selects(pod) and pod.name not in self._disrupted
 
     def selects(self, pod: PodInfo) -> bool:
-        """Whether the pod is one of those that the budget is for."""
+        """Return whether the budget selects the pod; an empty selector selects nothing here."""
+        # upstream: a pod without labels matches no budget.
         if not pod.labels or self._selector is None or pod.namespace != self.namespace:
             return False
         selected: bool = self._selector.matches(pod.labels)
@@ -39,7 +41,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Pods that may not be disrupted and those that may; and by which budgets that was found, all that select any."""
+    """Pods whose eviction violates a budget, the other pods, and the budgets that select any of them."""
 
     protected: Sequence[PodInfo]
     free: Sequence[PodInfo]
@@ -47,24 +49,25 @@ class Split:
 
 
 class Budgets:
-    """All budgets there are, as far as they still allow disruptions."""
+    """All disruption budgets, as far as they still allow disruptions."""
 
     def __init__(self, objects: Sequence[ReadOnlyObject] = ()) -> None:
         self._objects: Sequence[ReadOnlyObject] = ()
         self._budgets: dict[Key, Budget] = {}
         self._by_namespace: dict[str, list[Budget]] = {}
+        # Grows with each change.
         self.generation = 0
-        """Grows with each change."""
+        # Grows when a budget may select pods that no budget selected before.
         self.breadth = 0
-        """Grows when pods may be selected that no budget has selected before."""
         self.take(objects)
 
     def __contains__(self, budget: Budget) -> bool:
-        """Whether that is the present revision of a budget."""
+        """Return whether this is the present revision of a budget."""
         return self._budgets.get(key_of(budget.obj)) is budget
 
     def take(self, objects: Sequence[ReadOnlyObject]) -> None:
-        """Take in what budgets there are now; of one that has not changed the same revision is kept."""
+        """Replace the budgets; the revision of an unchanged one is kept."""
+        # Comparing identities is enough, because an informer hands out the same object until it changes.
         if len(objects) == len(self._objects) and all(map(is_, objects, self._objects)):
             return
         self._objects, before = objects, self._budgets
@@ -80,7 +83,7 @@ class Budgets:
             self._by_namespace.setdefault(known.namespace, []).append(known)
 
     def split(self, pods: Sequence[PodInfo]) -> Split:
-        """Return the pods that may not be disrupted and those that may, if it happened in this order."""
+        """Return which pods violate a budget when they are evicted in this order."""
         concerned = [one for one in self._in_namespaces_of(pods) if any(map(one.selects, pods))]
         left = [budget.allowed for budget in concerned]
         protected: list[PodInfo] = []
@@ -88,6 +91,7 @@ class Budgets:
         for pod in pods:
             violated = False
             for index, budget in enumerate(concerned):
+                # upstream: every matching budget is decremented, also when another one is violated already.
                 if budget.counts(pod):
                     left[index] -= 1
                     violated = violated or left[index] < 0

@@ -1,16 +1,16 @@
-"""A heap whose items can be taken out by their uid."""
+"""Heap of items that can be found and removed by uid."""
 
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
+# Removed entries that the heap may contain before it is rebuilt.
 _STALE_MAX: Final = 1000
-"""How many entries that are gone the heap may carry before it is built anew."""
 
 
 class Heap(Generic[T]):
-    """Items by rank, the least first; of equal rank the one that came first."""
+    """Items by rank, least first; items of equal rank in order of arrival."""
 
     def __init__(self) -> None:
         self._entries: list[tuple[Any, int, str]] = []
@@ -27,18 +27,19 @@ class Heap(Generic[T]):
         return (item for _, item in self._items.values())
 
     def put(self, uid: str, rank: Any, item: T) -> None:
-        """Add an item, or give it another rank."""
+        """Add an item, or change its rank."""
         self._drawn += 1
         self._items[uid] = (self._drawn, item)
+        # The old entry stays in the heap and is recognized by its number: removing it would mean a search.
         heappush(self._entries, (rank, self._drawn, uid))
 
     def get(self, uid: str) -> T | None:
-        """Return an item."""
+        """Return an item by uid."""
         found = self._items.get(uid)
         return found[1] if found else None
 
     def remove(self, uid: str) -> T | None:
-        """Take an item out."""
+        """Remove an item by uid."""
         found = self._items.pop(uid, None)
         if len(self._entries) > len(self._items) + _STALE_MAX:
             self._entries = [entry for entry in self._entries if self._is_current(entry)]
@@ -46,13 +47,13 @@ class Heap(Generic[T]):
         return found[1] if found else None
 
     def first(self) -> T | None:
-        """Return the item of the least rank; None if there is none."""
+        """Return the item of the least rank; None if the heap is empty."""
         while self._entries and not self._is_current(self._entries[0]):
             heappop(self._entries)
         return self._items[self._entries[0][2]][1] if self._entries else None
 
     def pop(self) -> T | None:
-        """Take out the item of the least rank."""
+        """Remove and return the item of the least rank."""
         item = self.first()
         if item is not None:
             del self._items[heappop(self._entries)[2]]

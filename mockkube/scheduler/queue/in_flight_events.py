@@ -1,4 +1,4 @@
-"""What happened while pods were being decided on: their refusal may be out of date when they come back.
+"""In-flight events: what happened while pods were being scheduled, so their rejection may be outdated when they return.
 
 upstream 1.36: pkg/scheduler/backend/queue/active_queue.go
 """
@@ -10,13 +10,13 @@ from mockkube.scheduler.framework.events import ClusterEvent
 
 
 class InFlight:
-    """The pods taken from the queue and not settled, and the events since the oldest of them was taken."""
+    """Pods that were popped and are not done, and the events since the oldest of them was popped."""
 
     def __init__(self) -> None:
+        # Number of events before each pod was popped, oldest pod first.
         self._taken: dict[str, int] = {}
-        """The number of events before each pod was taken, in that order."""
+        # Each with the uid of the pod it is for; empty: for all pods.
         self._events: deque[tuple[ClusterEvent, str]] = deque()
-        """With the uid of the pod an event is for; empty: for all."""
         self._dropped = 0
 
     def __contains__(self, uid: str) -> bool:
@@ -26,21 +26,21 @@ class InFlight:
         return len(self._taken)
 
     def take(self, uid: str) -> None:
-        """Note that a pod has been taken from the queue."""
+        """Record that a pod was popped."""
         self._taken[uid] = self._dropped + len(self._events)
 
     def note(self, event: ClusterEvent, uid: str = "") -> None:
-        """Note what happened, if anybody may want to know."""
+        """Record an event, unless no pod is in flight."""
         if self._taken:
             self._events.append((event, uid))
 
     def since(self, uid: str) -> Iterable[ClusterEvent]:
-        """Return what happened since a pod was taken."""
+        """Return the events since a pod was popped."""
         start = self._taken[uid] - self._dropped
-        return [event for event, only in list(self._events)[start:] if not only or only == uid]
+        return [event for event, target_uid in list(self._events)[start:] if not target_uid or target_uid == uid]
 
     def done(self, uid: str) -> None:
-        """Settle a pod, and forget what nobody needs any more."""
+        """Remove a pod, and the events that no other pod needs."""
         if self._taken.pop(uid, None) is None:
             return
         oldest = next(iter(self._taken.values()), self._dropped + len(self._events))

@@ -1,4 +1,4 @@
-"""Which events may help a pod that plugins have refused.
+"""Queueing hints: which events make a rejected pod worth another attempt.
 
 upstream 1.36: pkg/scheduler/backend/queue/scheduling_queue.go, pkg/scheduler/framework/types.go
 """
@@ -22,7 +22,7 @@ _ANYTHING: Final = (Interest(Subject.WILDCARD, ~Action(0)),)
 
 
 class Worth(IntEnum):
-    """Whether a pod is worth another try."""
+    """Queue to which an event moves a rejected pod."""
 
     NOTHING = 0
     AFTER_BACKOFF = 1
@@ -30,17 +30,18 @@ class Worth(IntEnum):
 
 
 def matches(interest: Interest, event: ClusterEvent) -> bool:
-    """Whether an event is of a kind that somebody is interested in."""
+    """Return whether an event is one that a plugin registered for."""
     if interest.subject is Subject.WILDCARD:
         return True
     if interest.subject is not event.subject:
         return False
+    # Registered for any update: also for the updates that have a name of their own.
     any_update = Action.UPDATE in interest.actions and not event.action & _NOT_UPDATES
     return any_update or bool(interest.actions & event.action)
 
 
 def label(event: ClusterEvent) -> str:
-    """Return how metrics call an event."""
+    """Return the label of an event in metrics."""
     return event.label or _label(event.subject, event.action.value)
 
 
@@ -78,31 +79,35 @@ _ACTIONS: Final = {
 
 
 class Hints:
-    """The interests of one profile's plugins; `asked` says whether their hints are, or any event of interest helps."""
+    """Registered events of one profile's plugins.
+
+    With `asked` false hints are not called, and every registered event requeues the pod.
+    """
 
     def __init__(self, plugins: Iterable[Plugin], clock: Clock, metrics: Metrics, *, asked: bool = True) -> None:
         self._interests = {plugin.name: _interests(plugin) for plugin in plugins}
         self._clock, self._metrics, self._asked = clock, metrics, asked
+        # Registrations that match an event, by plugin: computed once per kind of event.
         self._by_event: dict[tuple[Subject, int], Mapping[str, Sequence[Interest]]] = {}
-        """By what happened, who is interested, and how."""
 
     @property
     def subjects(self) -> set[Subject]:
-        """What somebody wants to hear of."""
+        """Resources that plugins registered for."""
         named = {interest.subject for interests in self._interests.values() for interest in interests}
         return named | set(Subject) - {Subject.DEVICE_TAINT_RULE} if Subject.WILDCARD in named else named
 
     def concerns_any(self, event: ClusterEvent) -> bool:
-        """Whether any plugin is interested."""
+        """Return whether any plugin registered for the event."""
         if event.subject is Subject.WILDCARD:
             return True
         return bool(self._interested(event))
 
     def concerns(self, plugin: str, event: ClusterEvent) -> bool:
-        """Whether one plugin is interested."""
+        """Return whether one plugin registered for the event."""
         return bool(self._interests_of(plugin, event))
 
     def _interests_of(self, plugin: str, event: ClusterEvent) -> Sequence[Interest]:
+        # A rejection by a plugin that is not known here may be resolved by any event.
         return self._interested(event).get(plugin, ()) if plugin in self._interests else _ANYTHING
 
     def _interested(self, event: ClusterEvent) -> Mapping[str, Sequence[Interest]]:  # hot: per event, per waiting pod
@@ -117,22 +122,25 @@ class Hints:
         return found
 
     def worth(self, queued: Queued, event: ClusterEvent) -> Worth:
-        """Return what an event makes of a pod that was refused."""
+        """Return what an event means for a rejected pod."""
         rejectors = queued.rejectors
+        # The pod failed with an error, which any event may have resolved.
         if not rejectors:
             return Worth.AFTER_BACKOFF
         if event.subject is Subject.WILDCARD:
             return Worth.AFTER_BACKOFF
-        best = Worth.NOTHING
+        strategy = Worth.NOTHING
         for name in sorted(rejectors):
             if not self._helps(name, queued, event):
                 continue
+            # A pod that waited for something outside has not been rejected, so it skips the backoff.
             if name in queued.pending_by:
                 return Worth.AT_ONCE
-            best = Worth.AFTER_BACKOFF
+            strategy = Worth.AFTER_BACKOFF
+            # No plugin left whose hint could lead to the active queue.
             if not queued.pending_by:
-                return best
-        return best
+                return strategy
+        return strategy
 
     def _helps(self, plugin: str, queued: Queued, event: ClusterEvent) -> bool:
         return any(self._ask(plugin, interest, queued, event) for interest in self._interests_of(plugin, event))
@@ -154,7 +162,8 @@ class Hints:
 def _interests(plugin: Plugin) -> Sequence[Interest]:
     interests = tuple(plugin.interests())
     of_nodes = [interest.actions for interest in interests if interest.subject is Subject.NODE]
-    # upstream 1.36: who asks for new nodes and not for taints is told of every change of taints
+    # upstream 1.36: node additions may be missed while a node is tainted during its registration, so a plugin that
+    # registers for them is registered for changes of taints, too.
     if any(Action.ADD in one for one in of_nodes) and not any(one & _OF_TAINTS for one in of_nodes):
         interests = (*interests, Interest(Subject.NODE, Action.NODE_TAINT))
     return interests or _ANYTHING

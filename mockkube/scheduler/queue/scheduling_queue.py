@@ -1,8 +1,8 @@
-"""The scheduling queue: active, in backoff, unschedulable; moved by what happens, by time, or by whoever activates.
+"""Scheduling queue: active, backoff and unschedulable pods.
 
-A pod that comes back refused waits among the unschedulable until an event helps one of the plugins that refused it, as
-these plugins say; then it is active, after a pause that grows with each refusal. One that failed by an error comes back
-by itself. Nothing here waits: `next_moment` says when time alone changes something.
+A rejected pod waits among the unschedulable pods until an event helps one of the plugins that rejected it, as their
+queueing hints say; then it becomes active, after a backoff that grows with each rejection. A pod whose attempt ended
+with an error only backs off. Nothing here waits: `next_moment` returns when time alone moves a pod.
 
 upstream 1.36: pkg/scheduler/backend/queue/scheduling_queue.go
 """
@@ -23,10 +23,10 @@ from mockkube.scheduler.queue.queued_pod_info import Backoff, Queued
 from mockkube.scheduler.queue.queueing_hints import Hints, Worth, label
 from mockkube.scheduler.queue.unschedulable_pods import Aside, Reason
 
+# A pod is tried again after so long without an event. upstream: DefaultPodMaxInUnschedulablePodsDuration
 UNSCHEDULABLE_SECONDS_MAX: Final = 300.0
-"""How long a pod waits for an event before it is tried all the same."""
+# Interval of the check for such pods.
 FLUSH_SECONDS: Final = 30.0
-"""How often it is looked whether a pod has waited that long."""
 
 ATTEMPT_FAILED: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"
@@ -40,19 +40,19 @@ _POD_UPDATED: Final = label(ClusterEvent(Subject.UNSCHEDULED_POD, Action.UPDATE)
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the queue goes by; profiles are named by the scheduler name of their pods."""
+    """Configuration of the queue; profiles are named by the scheduler name of their pods."""
 
     sort_key: Callable[[Waiting], tuple[Any, ...]]
     gates: Mapping[str, Sequence[PreEnqueuePlugin]]
     hints: Mapping[str, Hints]
     backoff: Backoff = field(default_factory=Backoff)
     pop_from_backoff: bool = True
-    """Whether pods in backoff are taken when nothing else is to do."""
+    """Whether pods in backoff are popped when the active queue is empty."""
     seconds_max: float = UNSCHEDULABLE_SECONDS_MAX
 
 
 class Queue:
-    """Every pod that waits for a node and is not being decided on."""
+    """Pods without a node that are not being scheduled."""
 
     def __init__(self, rules: Rules, clock: Clock, metrics: Metrics, nominate: Callable[[PodInfo], None]) -> None:
         self._rules, self._clock, self._metrics, self._nominate = rules, clock, metrics, nominate
@@ -62,23 +62,23 @@ class Queue:
         self._unschedulable = Aside()
         self._in_flight = InFlight()
         self._next_flush = clock.monotonic() + FLUSH_SECONDS
+        # Notified when there may be a pod to pop.
         self.bell = Bell()
-        """Rings when there may be a pod to take."""
+        # Called with a pod that a plugin cannot read; the pod stays out of the active queue.
         self.failed: Callable[[PodInfo, Exception], None] = lambda pod, error: None
-        """Called with a pod that a plugin cannot read; it is kept out of the queue."""
         metrics.gauge("scheduler_pending_pods", "Pods that wait, by queue.", ("queue",), self._pending)
         text = "Pods that were refused, by each plugin that did."
         metrics.gauge("scheduler_unschedulable_pods", text, ("plugin", "profile"), self._refused)
 
     @property
     def subjects(self) -> set[Subject]:
-        """What plugins want to hear of."""
+        """Resources that plugins registered for."""
         return {subject for hints in self._rules.hints.values() for subject in hints.subjects}
 
     # Taking and settling
 
     def ready(self) -> bool:
-        """Whether `pop` or `flush` has something to do."""
+        """Return whether `pop` has something to do."""
         return bool(self._active) or bool(self._backoff and self._rules.pop_from_backoff) or self._is_due()
 
     def next_moment(self) -> float | None:
@@ -90,10 +90,11 @@ class Queue:
         return min(moments, default=None)
 
     def pop(self) -> Queued | None:
-        """Take the next pod to decide on; it is in flight until it is settled with `done` or `put_back`."""
+        """Pop the next pod to schedule; it is in flight until `done` or until it is added again."""
         self._flush()
         queued = self._active.pop()
         if queued is None and self._rules.pop_from_backoff:
+            # Only rejected pods, not those with errors: retrying a failing API server at full speed would not help.
             queued = self._backoff.pop()
             if queued is not None:
                 self._metrics.incoming.add("active", POPPED_FROM_BACKOFF)
@@ -103,11 +104,11 @@ class Queue:
         return queued
 
     def done(self, uid: str) -> None:
-        """Settle a pod that does not come back."""
+        """End the flight of a pod that does not return."""
         self._in_flight.done(uid)
 
     def put_back(self, queued: Queued) -> None:
-        """Take back a pod that was not scheduled: to wait for what helps, or at once if that has happened meanwhile."""
+        """Add a pod that was not scheduled, to wait for an event, or for its backoff if one occurred in flight."""
         uid = queued.pod.uid
         if uid not in self._unschedulable and uid not in self._active and not self._in_backoff(uid):
             if queued.rejectors:
@@ -119,6 +120,7 @@ class Queue:
         self._in_flight.done(uid)
 
     def _worth_after_flight(self, queued: Queued) -> Worth:
+        """Return what the events during the pod's flight mean for it."""
         if not queued.rejectors or queued.pod.uid not in self._in_flight:
             return Worth.AFTER_BACKOFF
         hints = self._rules.hints[queued.pod.scheduler_name]
@@ -129,12 +131,13 @@ class Queue:
     # What happens to waiting pods themselves
 
     def add(self, pod: PodInfo) -> None:
-        """Take in a new pod."""
+        """Add a new pod."""
         self._activate(Queued(pod, self._now()), _POD_ADDED)
 
     def update(self, old: PodInfo, pod: PodInfo, events: Sequence[ClusterEvent]) -> None:
-        """Take another revision of a pod; `events` say what has changed of it."""
+        """Replace a pod by another revision; `events` say what has changed."""
         if pod.uid in self._in_flight:
+            # The pod is not in the queue; its changes count when it returns.
             for event in events:
                 self._in_flight.note(event, pod.uid)
             return
@@ -144,6 +147,7 @@ class Queue:
             self._active.put(pod.uid, self._rank(queued), queued)
         elif (queued := self._backoff.get(pod.uid) or self._error_backoff.get(pod.uid)) is not None:
             queued.pod = pod
+            # Stays in backoff: an update must not shorten it.
             self._put_in_backoff(queued)
         elif (queued := self._unschedulable.get(pod.uid)) is not None:
             queued.pod = pod
@@ -159,19 +163,19 @@ class Queue:
                 return
 
     def remove(self, uid: str) -> None:
-        """Forget a pod that is gone or has a node."""
+        """Delete a pod that is deleted or has a node."""
         self._active.remove(uid)
         self._backoff.remove(uid)
         self._error_backoff.remove(uid)
         self._unschedulable.pop(uid)
 
     def find(self, uid: str) -> Queued | None:
-        """Return a pod that waits."""
+        """Return a pod in the queue."""
         heaps = (self._active, self._backoff, self._error_backoff)
         return self._unschedulable.get(uid) or next((found for heap in heaps if (found := heap.get(uid))), None)
 
     def activate(self, uid: str) -> None:
-        """Let a pod be tried at once, whatever refused it; one in flight when it comes back."""
+        """Move a pod to the active queue without regard to its rejections, a pod in flight when it returns."""
         queued = self._unschedulable.get(uid) or self._backoff.remove(uid) or self._error_backoff.remove(uid)
         if queued is None:
             self._in_flight.note(_ACTIVATION, uid)
@@ -179,7 +183,7 @@ class Queue:
             self._activate(queued, ACTIVATED)
 
     def ask_again(self, uid: str) -> None:
-        """Ask the plugin that keeps a pod out again when something happens: it does not keep it for sure any more."""
+        """Recheck the gate of a pod on the next event: it is no longer certain to reject the pod."""
         queued = self._unschedulable.get(uid)
         if queued is not None:
             self._unschedulable.put(queued)
@@ -187,7 +191,7 @@ class Queue:
     # What happens around them
 
     def happened(self, event: ClusterEvent, only: Callable[[PodInfo], bool] = lambda pod: True) -> None:
-        """Move the pods that an event helps; `only` says which are to be looked at."""
+        """Move the pods that an event helps; `only` restricts which pods are considered."""
         if not any(hints.concerns_any(event) for hints in self._rules.hints.values()):
             return
         if self._unschedulable:
@@ -195,15 +199,16 @@ class Queue:
         self._in_flight.note(event)
 
     def _concerned(self, event: ClusterEvent) -> Sequence[Queued]:
-        """Return the pods that an event may help, as far as can be said without asking for each."""
+        """Return the pods that an event may help, without calling hints."""
         groups = self._unschedulable.groups()
         found = [list(group.values()) for reason, group in groups if self._concerns(reason, event)]
+        # One group is in order of arrival already.
         if len(found) == 1:
             return found[0]
         return self._unschedulable.in_order([queued for group in found for queued in group])
 
     def _concerns(self, reason: Reason, event: ClusterEvent) -> bool:
-        """Whether the plugin that keeps pods out of the queue, else one of those that refused them, is interested."""
+        """Return whether the plugin that gates these pods, or one that rejected them, registered for the event."""
         if event.subject is Subject.WILDCARD:
             return True
         hints = self._rules.hints[reason.profile]
@@ -216,6 +221,8 @@ class Queue:
 
     def _move(self, waiting: Iterable[Queued], event: ClusterEvent) -> None:
         for queued in waiting:
+            # A gated pod is moved only after its gate opened; hints of the plugins that rejected it earlier do not
+            # count.
             if queued.gate and event.subject is not Subject.WILDCARD and self._is_kept_out(queued):
                 continue
             worth = self._rules.hints[queued.pod.scheduler_name].worth(queued, event)
@@ -229,11 +236,13 @@ class Queue:
         for heap in self._backoffs:
             while (first := heap.first()) is not None and not self._rules.backoff.waits(first, now):
                 heap.pop()
+                # With pop-from-backoff, gates ran before the pod entered the backoff queue.
                 self._activate(first, BACKOFF_COMPLETE, gated=self._rules.pop_from_backoff)
         if self._clock.monotonic() >= self._next_flush:
             self._flush_unschedulable(now)
 
     def _flush_unschedulable(self, now: float) -> None:
+        # Keeps the rhythm of the interval when the clock jumps over several of them.
         overdue = -(self._clock.monotonic() - self._next_flush) % FLUSH_SECONDS
         self._next_flush = self._clock.monotonic() + (overdue or FLUSH_SECONDS)
         late = self._unschedulable.in_order([queued for queued in self._unschedulable if self._is_late(queued, now)])
@@ -263,7 +272,7 @@ class Queue:
             self._activate(queued, event)
 
     def _activate(self, queued: Queued, event: str, *, gated: bool = False) -> None:
-        """Make a pod active unless a plugin keeps it out; `gated` says that they have been asked already."""
+        """Move a pod to the active queue unless a PreEnqueue plugin rejects it; `gated` skips these plugins."""
         if not gated and not self._passes_gates(queued):
             self._set_aside(queued, event)
             return
@@ -272,6 +281,7 @@ class Queue:
         self._unschedulable.pop(queued.pod.uid)
         self._active.put(queued.pod.uid, self._rank(queued), queued)
         self._metrics.incoming.add("active", event)
+        # Only new revisions may carry a nomination in their status that the scheduler does not know.
         if event in (_POD_ADDED, _POD_UPDATED):
             self._nominate(queued.pod)
         self.bell.ring()
@@ -286,6 +296,7 @@ class Queue:
         self.bell.ring()
 
     def _put_in_backoff(self, queued: Queued) -> None:
+        # Pods with errors have a heap of their own, from which `pop` does not take early.
         heap = self._backoff if queued.rejectors else self._error_backoff
         heap.put(queued.pod.uid, (self._rules.backoff.ends(queued), self._rank(queued)), queued)
 
@@ -309,7 +320,7 @@ class Queue:
         return True
 
     def _is_kept_out(self, queued: Queued) -> bool:
-        """Whether the plugin that kept the pod out of the queue still does."""
+        """Return whether the plugin that gated the pod still rejects it."""
         gate = self._gate(queued.pod.scheduler_name, queued.gate)
         return gate is not None and not self._lets_in(gate, queued.pod)
 
@@ -317,6 +328,7 @@ class Queue:
         try:
             return plugin.pre_enqueue(pod).ok
         except Exception as error:
+            # An unreadable pod must not end the worker; it stays gated until it changes.
             self.failed(pod, error)
             return False
 

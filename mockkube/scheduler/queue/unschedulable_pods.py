@@ -1,4 +1,4 @@
-"""The pods that wait for something to happen, by what they wait for: an event looks only at those it concerns.
+"""Unschedulable pods, grouped by what they wait for, so that an event only visits the pods it may help.
 
 upstream 1.36: pkg/scheduler/backend/queue/scheduling_queue.go (unschedulablePods)
 """
@@ -12,23 +12,23 @@ from mockkube.scheduler.queue.queued_pod_info import Queued
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why pods wait."""
+    """Reason for which pods wait."""
 
     profile: str
     gate: str
-    """The plugin that keeps them out of the queue; empty if none does."""
+    """PreEnqueue plugin that keeps them out of the active queue; empty if there is none."""
     rejectors: frozenset[str]
-    """The plugins that refused them."""
+    """Plugins that rejected them."""
     surely: bool
-    """Whether the gate would keep them out now, whatever happens around them."""
+    """Whether the gate is certain to reject them now, whatever events occur."""
 
 
 class Aside:
-    """Pods by uid, and by why they wait. Whoever changes that of a pod puts it here again."""
+    """Unschedulable pods by uid and by reason; a pod whose reason changes has to be put again."""
 
     def __init__(self) -> None:
+        # Number of arrival and reason of each pod.
         self._places: dict[str, tuple[int, Reason]] = {}
-        """Of each pod: since when it waits, in order of arrival, and why."""
         self._groups: dict[Reason, dict[str, Queued]] = {}
         self._arrivals = count()
 
@@ -42,12 +42,12 @@ class Aside:
         return (queued for group in self._groups.values() for queued in group.values())
 
     def get(self, uid: str) -> Queued | None:
-        """Return a pod."""
+        """Return a pod by uid."""
         place = self._places.get(uid)
         return None if place is None else self._groups[place[1]][uid]
 
     def put(self, queued: Queued, *, surely: bool = False) -> None:
-        """Take a pod in, or note why it waits now; it keeps its place. `surely`: its gate needs not be asked."""
+        """Add a pod, or update its reason; it keeps its number of arrival. `surely`: its gate need not run."""
         uid = queued.pod.uid
         place = self._places.get(uid)
         reason = Reason(queued.pod.scheduler_name, queued.gate, frozenset(queued.rejectors), surely)
@@ -57,17 +57,18 @@ class Aside:
         self._groups.setdefault(reason, {})[uid] = queued
 
     def pop(self, uid: str) -> None:
-        """Let a pod go, if it is here."""
+        """Remove a pod if it is here."""
         place = self._places.pop(uid, None)
         if place is not None:
             self._leave(uid, place[1])
 
     def groups(self) -> list[tuple[Reason, dict[str, Queued]]]:
-        """Return the pods by why they wait; the groups change with them."""
+        """Return the pods by reason; the groups are live."""
+        # A copy of the outer dict: moving pods deletes empty groups while callers iterate.
         return list(self._groups.items())
 
     def in_order(self, waiting: Sequence[Queued]) -> Sequence[Queued]:
-        """Return pods in the order in which they came."""
+        """Return pods in order of arrival."""
         return sorted(waiting, key=lambda queued: self._places[queued.pod.uid][0])
 
     def _leave(self, uid: str, reason: Reason) -> None:

@@ -1,1 +1,1 @@
-"""The plugin InterPodAffinity. Start with `plugin.py`."""
+"""InterPodAffinity plugin. Start with `plugin.py`."""

@@ -1,4 +1,4 @@
-"""What inter-pod affinity counts by topology domain: pods that terms mean, and the terms of pods that are there."""
+"""Counts for inter-pod affinity by topology domain: pods that terms match, and pods by their own terms."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from mockkube.scheduler.plugins.inter_pod_affinity.terms import (
 
 
 class AffinityCounts:
-    """The counts a plugin keeps; domains without pods are not in them."""
+    """Cached counts of the plugin, without domains that have no pods."""
 
     def __init__(self, nodes: Nodes, hard_weight: int) -> None:
         self._hard_weight = hard_weight
@@ -28,7 +28,7 @@ class AffinityCounts:
         self._preferring = CountsByQuestion[WeightedTerm](nodes)
 
     def meant_by_all(self, terms: tuple[Term, ...], nodes: Nodes) -> Sequence[tuple[Term, Counts]]:
-        """Return, for each term, the pods in its domains that all the terms mean."""
+        """Return, for each term, the pods in its domains that all terms match."""
 
         def read(node: NodeInfo) -> Iterable[Contribution[int]]:
             pods = sum(all_mean(terms, pod.namespace, pod.labels) for pod in node.pods.values())
@@ -37,7 +37,7 @@ class AffinityCounts:
         return self._of_terms("all", terms, nodes, read)
 
     def meant_by_each(self, terms: tuple[Term, ...], nodes: Nodes) -> Sequence[tuple[Term, Counts]]:
-        """Return, for each term, the pods in its domains that it means."""
+        """Return, for each term, the pods in its domains that it matches."""
 
         def read(node: NodeInfo) -> Iterable[Contribution[int]]:
             return _contributions(((term, term.pods_on(node)) for term in terms), node.labels) if node.pods else ()
@@ -53,11 +53,11 @@ class AffinityCounts:
         return [(term, counts.table(at)) for at, term in enumerate(terms)]
 
     def refusing(self, nodes: Nodes) -> Mapping[Term, Counts]:
-        """Return the pods by required term of their anti-affinity."""
+        """Return the pods by required anti-affinity term."""
         return self._refusing.ask("required anti-affinity", nodes, _read_refusals).tables
 
     def preferring(self, nodes: Nodes) -> Mapping[WeightedTerm, Counts]:
-        """Return the pods by what draws or repels others; what they require near them draws a little too."""
+        """Return the pods by preferred term; required affinity of existing pods counts with `hardPodAffinityWeight`."""
         return self._preferring.ask("preferences", nodes, self._read_preferences).tables
 
     def _read_preferences(self, node: NodeInfo) -> Iterator[Contribution[WeightedTerm]]:
@@ -69,15 +69,16 @@ class AffinityCounts:
 
 
 def _pods_by_terms(node: NodeInfo) -> Iterable[tuple[PodTerms, int]]:
-    """Return the terms there are on a node, and how many pods have them."""
-    found = [terms for terms in map(readable_terms, node.pods.values()) if terms is not NO_TERMS]
-    return Counter(found).items() if found else ()
+    """Return the terms of the pods on a node, with the number of pods that have them."""
+    terms_of_pods = [terms for terms in map(readable_terms, node.pods.values()) if terms is not NO_TERMS]
+    return Counter(terms_of_pods).items() if terms_of_pods else ()
 
 
 def readable_terms(pod: PodInfo) -> PodTerms:
-    """Return the terms of a pod that is there; none if they cannot be read."""
+    """Return the terms of an existing pod; none if they cannot be parsed."""
     try:
         return terms_of(pod)
+    # An invalid pod that exists already must not stop others from being scheduled.
     except BadSelector:
         return NO_TERMS
 

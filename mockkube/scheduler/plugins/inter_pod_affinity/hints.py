@@ -1,4 +1,4 @@
-"""What helps a pod that was refused for affinity or anti-affinity, its own or that of pods that are there.
+"""Queueing hints of InterPodAffinity.
 
 upstream 1.36: pkg/scheduler/framework/plugins/interpodaffinity/plugin.go
 """
@@ -12,16 +12,19 @@ from mockkube.scheduler.framework.events import ClusterEvent, is_about
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.inter_pod_affinity.terms import NO_LABELS, Labels, Term, all_mean, any_means, terms_of
 
+# From this version on these count, too: the pod's own labels, nominated pods, and anti-affinity of deleted pods.
 _LOOKS_BOTH_WAYS_SINCE: Final = Version(1, 36)
-"""From this version on the pod's own labels help, pods that room is kept for, and pods that did not want it near."""
+# From this version on one matching anti-affinity term is enough; before, all terms had to match.
 _ONE_TERM_IS_ENOUGH_SINCE: Final = Version(1, 37)
-"""From this version on terms of anti-affinity count as met if any means a pod, before if all do."""
 
 
 def pod_change_helps(pod: PodInfo, event: ClusterEvent, version: Version) -> bool:
-    """Whether a pod has come that is wanted near, one has gone that was in the way, or labels changed so."""
+    """Return whether a pod change may help a pod that was rejected.
+
+    A pod that matches affinity was added, one that matches anti-affinity was deleted, or labels changed to that effect.
+    """
     both_ways = version >= _LOOKS_BOTH_WAYS_SINCE
-    means = any_means if version >= _ONE_TERM_IS_ENOUGH_SINCE else all_mean
+    matches = any_means if version >= _ONE_TERM_IS_ENOUGH_SINCE else all_mean
     if both_ways and event.old is not None and is_about(pod, event):
         return True
     old, new = _placed(event.old, nominated=both_ways), _placed(event.new, nominated=both_ways)
@@ -31,13 +34,13 @@ def pod_change_helps(pod: PodInfo, event: ClusterEvent, version: Version) -> boo
     if old is None:
         return new is not None and _meant(all_mean, wanted, new)
     if new is None:
-        return _meant(means, unwanted, old) or (both_ways and _meant(means, terms_of(old).anti_affinity, pod))
-    comes_near = not _meant(all_mean, wanted, old) and _meant(all_mean, wanted, new)
-    return comes_near or (_meant(means, unwanted, old) and not _meant(means, unwanted, new))
+        return _meant(matches, unwanted, old) or (both_ways and _meant(matches, terms_of(old).anti_affinity, pod))
+    starts_to_match = not _meant(all_mean, wanted, old) and _meant(all_mean, wanted, new)
+    return starts_to_match or (_meant(matches, unwanted, old) and not _meant(matches, unwanted, new))
 
 
 def node_change_helps(pod: PodInfo, event: ClusterEvent) -> bool:
-    """Whether a node has come to, or moved between, domains of the pod's terms, or left one it may not share."""
+    """Return whether a node joined a domain of an affinity term, or left one of an anti-affinity term."""
     if event.new is None:
         return False
     now, terms = _labels(event.new), terms_of(pod)
@@ -49,12 +52,12 @@ def node_change_helps(pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def _reaches(key: str, was: Labels, now: Labels) -> bool:
-    """Whether there is a domain now that there was not before."""
+    """Return whether the label is set to another value than before."""
     return key in now and was.get(key) != now[key]
 
 
 def _placed(obj: ReadOnlyObject | None, *, nominated: bool) -> PodInfo | None:
-    """Return a pod that is on a node, or that one is kept for, if that counts."""
+    """Return a pod that has a node, or a nominated one if that counts."""
     pod = None if obj is None else PodInfo(obj)
     return pod if pod is not None and (pod.node_name or (nominated and pod.nominated_node)) else None
 

@@ -1,4 +1,4 @@
-"""Inter-pod affinity: pods that want to be near others, or far from them.
+"""InterPodAffinity plugin: affinity and anti-affinity between pods.
 
 upstream 1.36: pkg/scheduler/framework/plugins/interpodaffinity/{plugin,filtering,scoring}.go
 """
@@ -34,32 +34,32 @@ _NAME: Final = "InterPodAffinity"
 _NOT_NEAR: Final = "node(s) didn't match pod affinity rules"
 _NEAR: Final = "node(s) didn't match pod anti-affinity rules"
 _UNWELCOME: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
+# Domain of nodes without the topology key: no label has this value.
 _NOWHERE: Final = "\0"
-"""The domain of nodes without a topology key: no label has this value."""
 
 
 @dataclass(slots=True)
 class _Rules:
-    """What filtering needs to know."""
+    """State of the filter for one pod."""
 
     affinity: tuple[Term, ...]
     near: Pairs
-    """Pods that all terms of the pod's affinity mean."""
+    """Pods that all affinity terms of the pod match."""
     anti_affinity: tuple[Term, ...]
     far: Pairs
-    """Pods that a term of its anti-affinity means."""
+    """Pods that an anti-affinity term of the pod matches."""
     unwelcome: Pairs
-    """Pods with a term of anti-affinity that means the pod."""
+    """Pods with an anti-affinity term that matches the pod."""
     of_namespace: Labels
-    """The labels of the pod's namespace."""
+    """Labels of the pod's namespace."""
     refusals: dict[tuple[str, str], Status] = field(default_factory=dict)
-    """Made once per reason and topology key."""
+    """Statuses by reason and topology key, each built once."""
 
     def clone(self) -> "_Rules":
         return replace(self, near=self.near.clone(), far=self.far.clone(), unwelcome=self.unwelcome.clone())
 
     def concern(self, pod: PodInfo, other: PodInfo) -> bool:
-        """Whether it matters where another pod is."""
+        """Return whether another pod counts for one of the terms."""
         refusing = readable_terms(other).anti_affinity
         return (
             any(term.means(pod.namespace, pod.labels, self.of_namespace) for term in refusing)
@@ -68,7 +68,7 @@ class _Rules:
         )
 
     def suppose(self, pod: PodInfo, other: PodInfo, labels: Labels, change: int) -> None:
-        """Suppose that another pod comes to a node with these labels, or goes from it."""
+        """Add or remove another pod on a node with these labels."""
         refusing = readable_terms(other).anti_affinity
         met = (term for term in refusing if term.means(pod.namespace, pod.labels, self.of_namespace))
         self.unwelcome.suppose(met, labels, change)
@@ -79,13 +79,13 @@ class _Rules:
 
 
 class _Attraction(NamedTuple):
-    """What draws a pod to the domains of a topology key, or repels it."""
+    """Pods by domain of a topology key, with the weight that each adds to a node's score."""
 
     topology_key: str
     counts: Counts
     """Pods by domain."""
     weight: int
-    """What each of them weighs."""
+    """Score per pod."""
 
 
 _RULES: Final = Slot[_Rules](_NAME)
@@ -93,7 +93,7 @@ _ATTRACTIONS: Final = Slot[Sequence[_Attraction]](_NAME)
 
 
 class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
-    """Refuses nodes too far from wanted pods or too near unwanted ones; ranks by preferences, theirs too."""
+    """Filters nodes by required terms, of the pod and of existing pods; scores by preferred ones."""
 
     name = _NAME
 
@@ -105,7 +105,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._counts = AffinityCounts(context.nodes, args["hardPodAffinityWeight"])
 
     def interests(self) -> Sequence[Interest]:
-        """Ask for pods that come, go or are relabelled, the pod itself among them, and for nodes and their labels."""
+        """Register for pods and labels of pods, the pod itself included, and for nodes and their labels."""
         return (
             Interest(Subject.ASSIGNED_POD, Action.ADD | Action.POD_LABEL | Action.DELETE, self._pod_helps),
             Interest(Subject.UNSCHEDULED_POD, Action.POD_LABEL, self._pod_helps),
@@ -115,42 +115,45 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def _pod_helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
         try:
             return pod_change_helps(pod, event, self._version)
+        # The pod is tried again, so that its status shows the error.
         except BadSelector:
             return True
 
     # Filtering
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
-        """Count pods by domain; skip pods without terms that no other pod's terms mean."""
+        """Count pods by domain; skip pods that neither have terms nor match those of existing pods."""
         try:
             terms = terms_of(pod)
         except BadSelector as error:
             return PreFiltered(Status.unresolvable(f"parsing pod: {error}"))
         of_namespace = self._namespaces.labels(pod.namespace)
-        unwelcome = [
+        repelling = [
             (term, counts)
             for term, counts in self._counts.refusing(nodes).items()
             if term.means(pod.namespace, pod.labels, of_namespace)
         ]
-        if not unwelcome and not terms.affinity and not terms.anti_affinity:
+        if not repelling and not terms.affinity and not terms.anti_affinity:
             return PreFiltered(SKIP)
         wanted, unwanted = (
             tuple(dict.fromkeys(self._namespaces.resolve(one))) for one in (terms.affinity, terms.anti_affinity)
         )
         near = Pairs(self._counts.meant_by_all(wanted, nodes))
         far = Pairs(self._counts.meant_by_each(unwanted, nodes))
-        state.put(_RULES, _Rules(wanted, near, unwanted, far, Pairs(unwelcome), of_namespace))
+        state.put(_RULES, _Rules(wanted, near, unwanted, far, Pairs(repelling), of_namespace))
         return PreFiltered()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Refuse nodes too far from wanted pods, then such too near unwanted ones, then where the pod is unwanted."""
+        """Check affinity, then anti-affinity of the pod, then anti-affinity of existing pods."""
         return self.judge(state, pod)(node)
 
     def judge(self, state: CycleState, pod: PodInfo) -> Callable[[NodeInfo], Status]:
-        """Return the filter. The first pod that wants to be near its like may go anywhere where there are domains."""
+        """Return the filter with the counts looked up once."""
         rules = state.get(_RULES)
         assert rules is not None
         near, far, unwelcome = rules.near.tables, rules.far.tables, rules.unwelcome.tables
+        # upstream: the first pod of a group whose affinity matches itself may run in any domain, or none could ever
+        # start.
         is_first = rules.near.empty() and all_mean(rules.affinity, pod.namespace, pod.labels)
 
         def judge(node: NodeInfo) -> Status:  # hot: per pod and node
@@ -173,17 +176,17 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return judge
 
     def is_moved(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
-        """Whether a term of either pod means the other."""
+        """Return whether a term of either pod matches the other."""
         return (rules := state.get(_RULES)) is None or rules.concern(pod, other)
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
-        """Count a pod in."""
+        """Count a pod that a dry run adds."""
         if (rules := state.get(_RULES)) is not None:
             rules.suppose(pod, added, node.labels, 1)
         return SUCCESS
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status:
-        """Count a pod out."""
+        """Count a pod that a dry run removes."""
         if (rules := state.get(_RULES)) is not None:
             rules.suppose(pod, removed, node.labels, -1)
         return SUCCESS
@@ -191,7 +194,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     # Scoring
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
-        """Gather what draws and repels the pod; skip it if nothing does."""
+        """Collect the terms that add to scores; skip the pod if there are none."""
         try:
             own = terms_of(pod).preferred
         except BadSelector as error:
@@ -199,9 +202,10 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         if self._ignores_others and not own:
             return SKIP
         resolved = self._namespaces.resolve(term for term, _ in own)
-        weighed = zip(self._counts.meant_by_each(resolved, self._nodes), own, strict=True)
-        attractions = [_Attraction(term.topology_key, counts, weight) for (term, counts), (_, weight) in weighed]
+        counted_terms = zip(self._counts.meant_by_each(resolved, self._nodes), own, strict=True)
+        attractions = [_Attraction(term.topology_key, counts, weight) for (term, counts), (_, weight) in counted_terms]
         of_namespace = self._namespaces.labels(pod.namespace)
+        # Existing pods' preferences count as well, for domains in which these pods run.
         for (term, weight), counts in self._counts.preferring(self._nodes).items():
             if term.means(pod.namespace, pod.labels, of_namespace):
                 attractions.append(_Attraction(term.topology_key, counts, weight))
@@ -211,11 +215,11 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return how strongly the domains of a node draw the pod."""
+        """Return the weighted sum of matching pods in the node's domains."""
         return self.score_all(state, pod, (node,))[0]
 
     def score_all(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> list[int]:
-        """Return the scores of nodes, attraction by attraction."""
+        """Return the scores of nodes, term by term."""
         attractions = state.get(_ATTRACTIONS)
         assert attractions is not None
         scores = [0] * len(nodes)
@@ -227,9 +231,10 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return scores
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
-        """Spread the scores from the node that draws least to the one that draws most."""
+        """Scale scores linearly, lowest to 0 and highest to SCORE_MAX."""
         least = min(scores, default=0)
         span = max(scores, default=0) - least
+        # Float arithmetic in upstream's order, because its rounding decides between nodes.
         scores[:] = [int(SCORE_MAX * ((score - least) / span)) if span else 0 for score in scores]
 
 

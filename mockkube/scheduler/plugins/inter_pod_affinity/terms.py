@@ -1,4 +1,4 @@
-"""Terms of inter-pod affinity, compiled: which pods they mean, in which namespaces, within which domains.
+"""Inter-pod affinity terms, compiled: selector, namespaces, topology key.
 
 upstream 1.36: staging/src/k8s.io/kube-scheduler/framework/types.go
 """
@@ -21,14 +21,14 @@ from mockkube.scheduler.framework.pod_info import PodInfo
 
 Labels = Mapping[str, str]
 NO_LABELS: Final[Labels] = {}
+# Compiled affinities in the cache: pods of one owner share one.
 REMEMBERED_MAX: Final = 1024
-"""How many affinities are remembered compiled; the least recently read is forgotten."""
+# Before this version a namespace selector that matches an empty label set selects every namespace.
 _KEEPS_TO_LISTED_SINCE: Final = Version(1, 37)
-"""Before this version a namespace selector that matches no labels at all means every namespace."""
 
 
 class Term:
-    """One term; two that are equal mean the same pods within the same domains."""
+    """Affinity term; equal terms match the same pods within the same domains."""
 
     __slots__ = ("_hash", "key", "namespace_selector", "namespaces", "selector", "source", "topology_key")
 
@@ -42,6 +42,7 @@ class Term:
         self.source = source
         self.topology_key: str = source["topologyKey"]
         self.namespaces, self.selector, self.namespace_selector = namespaces, selector, namespace_selector
+        # Whether a selector is empty is part of the key, because everything and nothing have the same text.
         text = f"{selector.empty:d}{selector}/{namespace_selector.empty:d}{namespace_selector}"
         self.key = (self.topology_key, text, namespaces)
         self._hash = hash(self.key)
@@ -53,13 +54,13 @@ class Term:
         return self._hash
 
     def means(self, namespace: str, labels: Labels, namespace_labels: Labels = NO_LABELS) -> bool:
-        """Whether a pod is meant, by its namespace and labels and those of its namespace."""
+        """Return whether the term matches a pod, by namespace, labels, and labels of the namespace."""
         if namespace not in self.namespaces and not self.namespace_selector.matches(namespace_labels):
             return False
         return self.selector.matches(labels)
 
     def pods_on(self, node: NodeInfo) -> int:
-        """Return how many pods on a node are meant."""
+        """Return the number of pods on a node that the term matches."""
         return node.load(self, self._count) if node.pods else 0
 
     def _count(self, node: NodeInfo) -> int:
@@ -67,7 +68,7 @@ class Term:
 
 
 class WeightedTerm(NamedTuple):
-    """A term that counts for a node, or against it."""
+    """Term with the weight that it adds to a node's score."""
 
     term: Term
     weight: int
@@ -75,12 +76,12 @@ class WeightedTerm(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PodTerms:
-    """The terms of a pod; pods with equal affinity mostly share them."""
+    """Affinity terms of a pod; pods with equal affinity usually share them."""
 
     affinity: tuple[Term, ...]
     anti_affinity: tuple[Term, ...]
     preferred: tuple[WeightedTerm, ...]
-    """Those of anti-affinity weigh less than nothing."""
+    """Terms of preferred anti-affinity have negative weights."""
 
 
 NO_TERMS: Final = PodTerms((), (), ())
@@ -92,12 +93,12 @@ def terms_of(pod: PodInfo) -> PodTerms:
 
 
 def all_mean(terms: Sequence[Term], namespace: str, labels: Labels) -> bool:
-    """Whether a pod is meant by all terms; by no terms nobody is meant."""
+    """Return whether all terms match a pod; without terms there is no match."""
     return bool(terms) and all(term.means(namespace, labels) for term in terms)
 
 
 def any_means(terms: Sequence[Term], namespace: str, labels: Labels) -> bool:
-    """Whether a pod is meant by some term."""
+    """Return whether some term matches a pod."""
     return any(term.means(namespace, labels) for term in terms)
 
 
@@ -126,28 +127,30 @@ def _weighted(affinity: ReadOnlyObject, namespace: str, sign: int) -> Iterable[W
 
 def _term(term: ReadOnlyObject, namespace: str) -> Term:
     named, selector = term.get("namespaces") or (), term.get("namespaceSelector")
+    # API: without namespaces and selector, a term is about the pod's own namespace.
     namespaces = frozenset(named if named or selector is not None else (namespace,))
     return Term(term, namespaces, from_label_selector(term.get("labelSelector")), from_label_selector(selector))
 
 
 class Namespaces:
-    """The namespaces of the cluster, for terms that select them by their labels."""
+    """Namespaces of the cluster, for terms with a namespace selector."""
 
     def __init__(self, caches: Caches, version: Version) -> None:
         self._cache = caches.of("Namespace")
         self._keeps_to_listed = version >= _KEEPS_TO_LISTED_SINCE
 
     def labels(self, namespace: str) -> Labels:
-        """Return the labels of a namespace; none if it is not known."""
+        """Return the labels of a namespace; none if it is unknown."""
         found: Any = self._cache.get(Key("", namespace))
         return NO_LABELS if found is None else found["metadata"].get("labels") or NO_LABELS
 
     def resolve(self, terms: Iterable[Term]) -> tuple[Term, ...]:
-        """Return terms of a pod to be placed with the namespaces they select spelled out."""
+        """Return the terms with their namespace selectors replaced by the namespaces that they select."""
         return tuple(self._resolve(term) for term in terms)
 
     def _resolve(self, term: Term) -> Term:
         selector = term.namespace_selector
+        # Nothing selects no namespace, and an empty selector all: neither needs a list.
         if selector is NOTHING or selector.empty:
             return term
         selected = (

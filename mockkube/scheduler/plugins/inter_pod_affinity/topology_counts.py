@@ -1,4 +1,4 @@
-"""How many pods that terms mean, or whose terms mean a pod, are in each domain; also supposing some come or go.
+"""Topology pair counts of inter-pod affinity, with pods added or removed in dry runs.
 
 upstream 1.36: pkg/scheduler/framework/plugins/interpodaffinity/filtering.go
 """
@@ -10,29 +10,29 @@ from mockkube.scheduler.plugins.inter_pod_affinity.terms import Labels, Term
 
 
 class Pairs:
-    """Counts by topology key and domain, a table for each term; a domain without pods is in none."""
+    """Counts by topology key and domain, one table per term, without domains that have no pods."""
 
     __slots__ = ("_supposed", "tables", "terms")
 
     def __init__(self, tables: Iterable[tuple[Term, Counts]]) -> None:
-        """Take the tables of different terms; they are shared, so only read."""
+        """Take the tables of different terms; they are shared, so they are only read."""
         tables = tuple(tables)
         self.terms = [term for term, _ in tables]
+        # Each with its topology key.
         self.tables = [(term.topology_key, counts) for term, counts in tables]
-        """Each with its topology key."""
+        # Tables that were copied because a dry run changes them.
         self._supposed: dict[Term, dict[str, int]] = {}
-        """The tables that are pure supposition, and this one's own."""
 
     def clone(self) -> "Pairs":
-        """Return pairs to suppose other things about."""
+        """Return a copy for another dry run."""
         return Pairs(zip(self.terms, (counts for _, counts in self.tables), strict=True))
 
     def empty(self) -> bool:
-        """Whether no pod counts anywhere."""
+        """Return whether no pod is counted anywhere."""
         return not any(counts for _, counts in self.tables)
 
     def suppose(self, terms: Iterable[Term], labels: Labels, change: int) -> None:
-        """Suppose that a pod that counts for these terms comes to a node with these labels, or goes from it."""
+        """Add or remove a pod that these terms match on a node with these labels."""
         for term in terms:
             if (domain := labels.get(term.topology_key)) is not None:
                 counts = self._supposed.get(term) or self._own(term)
@@ -41,7 +41,7 @@ class Pairs:
                     del counts[domain]
 
     def _own(self, term: Term) -> dict[str, int]:
-        """Return the table of a term, from now on a copy."""
+        """Replace the table of a term by a copy that may be changed."""
         if term not in self.terms:
             self.terms.append(term)
             self.tables.append((term.topology_key, {}))

@@ -1,1 +1,1 @@
-"""The plugins NodeResourcesFit and NodeResourcesBalancedAllocation."""
+"""NodeResourcesFit and NodeResourcesBalancedAllocation plugins."""

@@ -1,4 +1,4 @@
-"""How full a node would be with a pod on it, and the strategies that rank nodes by that.
+"""Resource allocation of a node with a pod added, and the scoring strategies that use it.
 
 upstream 1.36: pkg/scheduler/framework/plugins/noderesources/{resource_allocation,least_allocated,most_allocated,
 requested_to_capacity_ratio}.go
@@ -16,12 +16,12 @@ from mockkube.scheduler.framework.pod_requests import PodRequests
 from mockkube.scheduler.framework.scores import broken_line
 
 _UTILIZATION_MAX: Final = 100
+# Resources with default requests for containers that have none.
 _COUNTED_FOR_NOTHING: Final = ("cpu", "memory")
-"""What a little is counted of for containers that ask for nothing."""
 
 
 class Share(NamedTuple):
-    """One resource of a node: what would be asked of it with the pod, what is without, and what there is."""
+    """One resource of a node: requested with the pod, allocated without it, and capacity."""
 
     requested: int
     allocated: int
@@ -34,27 +34,28 @@ Scorer = Callable[[Sequence[Share]], int]
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """Which resources count, how much, and whether with the little that is counted for asking nothing."""
+    """Resources of a scoring strategy, and whether default requests count."""
 
     weights: tuple[tuple[str, int], ...]
     nonzero: bool
 
     @classmethod
     def read(cls, resources: Sequence[ReadOnlyObject], *, nonzero: bool) -> Self:
-        """Read the resources of a strategy."""
+        """Parse the resources of a strategy."""
         return cls(tuple((one["name"], one["weight"]) for one in resources), nonzero)
 
     def of_pod(self, requests: PodRequests) -> tuple[int, ...]:
-        """Return what a pod asks for of each resource."""
+        """Return the pod's request of each resource."""
         return tuple(
             (requests.nonzero if self.nonzero and name in _COUNTED_FOR_NOTHING else requests.total).amount(name)
             for name, _ in self.weights
         )
 
     def with_pod(self, requests: Sequence[int], node: NodeInfo) -> list[Share]:
-        """Return the resources that count on a node: those it has, scalars only if the pod asks for them."""
+        """Return the node's resources with the pod added; extended resources only if the pod requests them."""
         shares = []
         for (name, weight), amount in zip(self.weights, requests, strict=True):
+            # upstream: a node is not better or worse for an extended resource that the pod does not use.
             capacity = 0 if name == "pods" or (amount == 0 and is_scalar(name)) else node.allocatable.amount(name)
             if capacity:
                 counted = self.nonzero and name in _COUNTED_FOR_NOTHING
@@ -64,12 +65,12 @@ class Allocation:
 
 
 def is_scalar(name: str) -> bool:
-    """Whether a resource is none of the four that every node has."""
+    """Return whether a resource is none of the four that every node has."""
     return "/" in name or name.startswith(("hugepages-", "attachable-volumes-"))
 
 
 def strategy(args: ReadOnlyObject) -> Scorer:
-    """Return how a scoring strategy ranks."""
+    """Return the scorer of a scoring strategy."""
     match args["type"]:
         case "MostAllocated":
             return _most_allocated
@@ -101,9 +102,11 @@ def _ratio(shape: Sequence[Any]) -> Scorer:
         total = weights = 0
         for share in shares:
             utilization = min(share.requested * _UTILIZATION_MAX // share.capacity, _UTILIZATION_MAX)
+            # upstream: resources with score 0 are left out of the mean.
             if (one := line(utilization)) > 0:
                 total += one * share.weight
                 weights += share.weight
+        # Go rounds half away from zero, Python to even.
         return math.floor(total / weights + 0.5) if weights else 0
 
     return score

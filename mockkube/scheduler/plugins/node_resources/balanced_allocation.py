@@ -1,4 +1,4 @@
-"""Balance: a node on which the pod evens out how much of each resource is in use.
+"""NodeResourcesBalancedAllocation plugin: prefer nodes on which the pod balances the use of resources.
 
 upstream 1.36: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go
 """
@@ -16,12 +16,12 @@ from mockkube.scheduler.framework.pod_requests import RequestReader
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 from mockkube.scheduler.plugins.node_resources.allocation import Allocation
 
+# Before this version only the balance with the pod counted, not the change that it makes.
 _COUNTS_THE_CHANGE_SINCE: Final = Version(1, 36)
-"""Before this version only the balance with the pod counted, however it was without."""
 
 
 class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
-    """Ranks nodes by how the pod changes the balance of their resources."""
+    """Scores nodes by how the pod changes the balance of their resources."""
 
     name = "NodeResourcesBalancedAllocation"
     score_scope = Scope.LOAD
@@ -32,11 +32,11 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         self._counts_the_change = context.caps.version >= _COUNTS_THE_CHANGE_SINCE
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
-        """Skip pods that ask for nothing: they would all go to one node."""
+        """Skip pods without requests: all of them would get the same node."""
         return SUCCESS if any(self._of_pod(pod)) else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return the change of the balance, 75 for none."""
+        """Return the score for the change of the balance; 75 means no change."""
         shares = self._allocation.with_pod(self._of_pod(pod), node)
         after = _balance([min(share.requested / share.capacity, 1.0) for share in shares])
         if not self._counts_the_change:
@@ -49,8 +49,9 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
 
 
 def _balance(fractions: Sequence[float]) -> int:
-    """Return 100 less the standard deviation in hundredths."""
+    """Return 100 minus the standard deviation in percent."""
     deviation = 0.0
+    # upstream has this shortcut; the result may differ from the general formula in the last digit.
     if len(fractions) == 2:
         deviation = abs((fractions[0] - fractions[1]) / 2)
     elif len(fractions) > 2:

@@ -1,4 +1,4 @@
-"""Resources: a node must have left what a pod asks for; nodes are ranked by how full they would be.
+"""NodeResourcesFit plugin: filter nodes without free resources for the pod, and score by a scoring strategy.
 
 upstream 1.36: pkg/scheduler/framework/plugins/noderesources/fit.go
 """
@@ -30,13 +30,12 @@ from mockkube.scheduler.framework.status import SUCCESS, Status
 from mockkube.scheduler.plugins.device_resources import DeviceResources, class_resources
 from mockkube.scheduler.plugins.node_resources.allocation import Allocation, strategy
 
+# From this version on a request larger than the whole node is unresolvable: no eviction would help.
 _TELLS_HOPELESS_SINCE: Final = Version(1, 34)
-"""From this version on a request larger than the node is told apart: no eviction would help."""
 _RESIZE_GATE: Final = "InPlacePodVerticalScaling"
-# upstream 1.36: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go; the scorer is told of no gate
+# upstream 1.36: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go passes no gates to the scorer, so
+# strategies count only the containers of the pod, although filters and the sums of nodes count pod-level requests.
 _SCORED: Final = RequestRules(status=False, pod_level=False)
-"""What the strategies count of the pod to be placed: its containers alone, although filters count what it states as a
-whole, and so do the sums of nodes it is on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class _Shortage:
 
     @property
     def hopeless(self) -> bool:
-        """Whether the empty node would be too small; the number of pods is never counted so."""
+        """True if the pod would not fit on the empty node; the number of pods does not count."""
         return self.resource != "pods" and self.requested > self.capacity
 
     @property
@@ -66,7 +65,7 @@ class _Shortage:
 
 
 class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
-    """Refuses nodes without enough of a resource left; ranks by its scoring strategy."""
+    """Filters nodes without enough free resources; scores by its scoring strategy."""
 
     name = "NodeResourcesFit"
     filter_scope = Scope.LOAD
@@ -83,32 +82,33 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._score = strategy(args["scoringStrategy"])
 
     def interests(self) -> Sequence[Interest]:
-        """Ask for pods that go or shrink, nodes that come or grow, and devices that stand for resources."""
+        """Register for deleted or shrunken pods, new or grown nodes, and classes that back extended resources."""
         scale_down = Action.POD_SCALE_DOWN if self._resizes else Action(0)
-        found = [
+        events = [
             Interest(Subject.ASSIGNED_POD, Action.DELETE | scale_down, self._gives_free),
             Interest(Subject.NODE, Action.ADD | Action.NODE_ALLOCATABLE, self._grows),
         ]
         if self._resizes:
-            found.append(Interest(Subject.UNSCHEDULED_POD, scale_down, is_about))
+            events.append(Interest(Subject.UNSCHEDULED_POD, scale_down, is_about))
         if self._devices.known:
-            found.append(Interest(Subject.DEVICE_CLASS, Action.ADD | Action.UPDATE, self._stands_for))
-        return found
+            events.append(Interest(Subject.DEVICE_CLASS, Action.ADD | Action.UPDATE, self._stands_for))
+        return events
 
     # Filtering
 
     def scope_of(self, pod: PodInfo) -> Scope:
-        """Look anew in each cycle where device classes may stand for what the pod asks for."""
+        """Return CLUSTER where device classes may back the resources of the pod."""
         if self._devices.known and self._reader.read(pod).total.scalars:
             return Scope.CLUSTER
         return Scope.LOAD
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
-        """Have every pod filtered: one that asks for nothing is still one more pod."""
+        """Filter for every pod: even one without requests adds to the number of pods."""
         return PreFiltered()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:  # hot: per pod and changed node
-        """Refuse nodes without enough left; every resource that is short is told."""
+        """Reject nodes without enough free resources, and report each insufficient resource."""
+        # The common case is checked first, without a loop over resource names.
         wanted, free, used = self._reader.read(pod).total, node.allocatable, node.requested
         if (
             len(node.pods) < free.pods
@@ -135,16 +135,17 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return is_extended(name) and (name in self._ignored or name.partition("/")[0] in self._ignored_groups)
 
     def _left_to_devices(self, name: str, node: NodeInfo) -> bool:
+        # A node that has some of the resource itself serves it by its device plugin; devices replace it elsewhere.
         return node.allocatable.amount(name) == 0 and self._devices.stand_for(name)
 
     # Scoring
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
-        """Have every pod scored."""
+        """Score every pod."""
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return what the strategy makes of the node with the pod on it."""
+        """Return the strategy's score of the node with the pod added."""
         requests = pod.part((self, "score"), lambda info: self._allocation.of_pod(_scored(info)))
         return self._score(self._allocation.with_pod(requests, node))
 
@@ -155,38 +156,38 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             return True
         if event.new is not None:
             return self._shrinks(pod, event.old, event.new)
-        gone = PodInfo(event.old)
-        return bool(gone.node_name or gone.nominated_node)
+        deleted = PodInfo(event.old)
+        return bool(deleted.node_name or deleted.nominated_node)
 
     def _shrinks(self, pod: PodInfo, old: ReadOnlyObject, new: ReadOnlyObject) -> bool:
-        """Whether another pod gives up something that this one asks for."""
+        """Return whether another pod releases a resource that this one requests."""
         if not new["spec"].get("nodeName"):
             return False
         before, after = pod_requests(old, self._rules), pod_requests(new, self._rules)
         return any(before.amount(name) > after.amount(name) for name in _named(self._reader.read(pod).total))
 
     def _grows(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Whether the pod would fit on the node if it were empty, and there is more now of what it asks for."""
+        """Return whether the node now has more of a requested resource, and the pod would fit if it were empty."""
         if event.new is None:
             return False
         wanted, node = self._reader.read(pod).total, _empty(event.new)
-        by_devices = frozenset(name for name in _named(wanted) if self._left_to_devices(name, node))
-        if any(_shortages(wanted, node, (name for name in _named(wanted) if name not in by_devices))):
+        backed_by_devices = frozenset(name for name in _named(wanted) if self._left_to_devices(name, node))
+        if any(_shortages(wanted, node, (name for name in _named(wanted) if name not in backed_by_devices))):
             return False
         if event.old is None:
             return True
         now, before = node.allocatable, _empty(event.old).allocatable
         more = any(now.amount(name) > before.amount(name) for name in ("pods", *_named(wanted)))
-        return more or bool(by_devices)
+        return more or bool(backed_by_devices)
 
     def _stands_for(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Whether a device class begins to stand for something that the pod asks for."""
+        """Return whether a device class starts to back a resource that the pod requests."""
         if event.new is None:
             return False
-        found = class_resources(event.new)
+        resources = class_resources(event.new)
         if event.old is not None:
-            found = tuple(name for name in found if name not in class_resources(event.old))
-        return any(name in self._reader.read(pod).total.scalars for name in found)
+            resources = tuple(name for name in resources if name not in class_resources(event.old))
+        return any(name in self._reader.read(pod).total.scalars for name in resources)
 
 
 def _scored(pod: PodInfo) -> PodRequests:
@@ -203,7 +204,7 @@ def _shortages(wanted: Resources, node: NodeInfo, names: Iterable[str]) -> Itera
 
 
 def _named(wanted: Resources) -> list[str]:
-    """Return the names of all that is asked for, pods aside."""
+    """Return the names of requested resources, the number of pods aside."""
     return [name for name in ("cpu", "memory", "ephemeral-storage", *wanted.scalars) if wanted.amount(name) > 0]
 
 

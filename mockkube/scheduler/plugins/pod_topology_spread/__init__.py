@@ -1,1 +1,1 @@
-"""The plugin PodTopologySpread. Start with `plugin.py`."""
+"""PodTopologySpread plugin. Start with `plugin.py`."""

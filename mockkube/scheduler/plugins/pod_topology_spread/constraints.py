@@ -1,4 +1,4 @@
-"""Spread constraints, compiled: a pod's own, or the defaults for pods that a service or an owner selects.
+"""Topology spread constraints, compiled: a pod's own, or default ones.
 
 upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/common.go, plugins/helper/spread.go
 """
@@ -25,22 +25,22 @@ SYSTEM_DEFAULTS: Final[Sequence[ReadOnlyObject]] = (
     {"topologyKey": HOSTNAME, "whenUnsatisfiable": SCHEDULE_ANYWAY, "maxSkew": 3},
     {"topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": SCHEDULE_ANYWAY, "maxSkew": 5},
 )
+# Controllers whose selectors default constraints use, by kind and apiVersion, with the kinds of their informers.
 _OWNERS: Final[Mapping[tuple[str, str], str]] = {
     ("ReplicationController", "v1"): "ReplicationController",
     ("ReplicaSet", "apps/v1"): "ReplicaSet",
     ("StatefulSet", "apps/v1"): "StatefulSet",
 }
-"""The controllers whose selectors count, by kind and apiVersion, and what their caches are called."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """One constraint of one pod. Two that are equal are met by the same nodes, the pods on them being the same."""
+    """Spread constraint of a pod; equal constraints give equal results for the same nodes and pods."""
 
     max_skew: int
     topology_key: str
     pods: str
-    """Which pods are counted, as a text: their namespace and the selector."""
+    """Namespace and selector of the counted pods, as text."""
     min_domains: int
     honors_affinity: bool
     honors_taints: bool
@@ -48,11 +48,11 @@ class Constraint:
     selector: LabelSelector = field(compare=False)
 
     def selects(self, labels: Mapping[str, str]) -> bool:
-        """Whether a pod with these labels is counted."""
+        """Return whether a pod with these labels is counted."""
         return self.selector.matches(labels)
 
     def pods_on(self, node: NodeInfo) -> int:
-        """Return how many pods on a node are counted: none if everything is selected, nor those that go."""
+        """Return the number of counted pods on a node, without terminating ones; an empty selector counts none."""
         return 0 if self.selector.empty else node.load(self.pods, self._count)
 
     def _count(self, node: NodeInfo) -> int:
@@ -65,24 +65,24 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Able:
-    """What the scheduler heeds in a constraint."""
+    """Fields of constraints that the scheduler supports."""
 
     label_keys: bool
     policies: bool
-    """Which nodes count, by the constraint's own word (KEP-3094)."""
+    """Whether nodeAffinityPolicy and nodeTaintsPolicy (KEP-3094) count."""
 
     @classmethod
     def of(cls, caps: Capabilities) -> "Able":
-        """Return it for a version with gates; policies are a part of Kubernetes unless a train says otherwise."""
+        """Return the supported fields; policies are supported unless a release train delays their gate."""
         return cls(caps.enabled(_LABEL_KEYS_GATE), caps.enabled(_POLICIES_GATE) or not caps.has_train(_POLICIES_GATE))
 
 
 def compiled(constraints: Iterable[ReadOnlyObject], action: str, pod: PodInfo, able: Able) -> list[Constraint]:
-    """Compile the constraints that ask for this action; raise BadSelector."""
+    """Compile the constraints with this action; raise BadSelector."""
     return [
-        _constraint(one, _selector(one, pod.labels if able.label_keys else {}), pod.namespace, able)
-        for one in constraints
-        if one.get("whenUnsatisfiable") == action
+        _constraint(constraint, _selector(constraint, pod.labels if able.label_keys else {}), pod.namespace, able)
+        for constraint in constraints
+        if constraint.get("whenUnsatisfiable") == action
     ]
 
 
@@ -101,7 +101,7 @@ def _constraint(constraint: ReadOnlyObject, selector: LabelSelector, namespace: 
 
 
 def _selector(constraint: ReadOnlyObject, labels: Mapping[str, str]) -> LabelSelector:
-    """Return the selector with the pod's own values of the keys it is to match; one that selects nothing stays so."""
+    """Return the selector with the pod's values of matchLabelKeys added; one that selects nothing stays as it is."""
     given = constraint.get("labelSelector")
     selector = from_label_selector(given)
     own = {key: labels[key] for key in constraint.get("matchLabelKeys") or () if key in labels}
@@ -114,7 +114,7 @@ def _narrowed(selector: LabelSelector, labels: Mapping[str, str]) -> LabelSelect
 
 
 class Defaults:
-    """The constraints of pods that have none themselves: those of the configuration, for whoever selects the pod."""
+    """Constraints for pods without their own, with the selectors of their services and controller."""
 
     def __init__(self, constraints: Sequence[ReadOnlyObject], caches: Caches, able: Able) -> None:
         self._constraints = constraints
@@ -124,7 +124,7 @@ class Defaults:
             self._owners = {kind: caches.of(kind) for kind in _OWNERS.values()}
 
     def of(self, pod: PodInfo, action: str) -> list[Constraint]:
-        """Return the constraints with this action; none for a pod that nobody selects."""
+        """Return the constraints with this action; none for a pod that nothing selects."""
         wanted = [one for one in self._constraints if one["whenUnsatisfiable"] == action]
         if not wanted:
             return []
@@ -134,8 +134,9 @@ class Defaults:
         return [_constraint(one, selector, pod.namespace, self._able) for one in wanted]
 
     def _selector(self, pod: PodInfo) -> LabelSelector:
-        """Return what services and the owner select together; as all of them select the pod, they agree."""
+        """Return the combined selector of the pod's services and its controller."""
         labels: dict[str, str] = {}
+        # Labels cannot contradict each other, because every service selects this pod.
         for service in self._services_of(pod):
             labels.update(service["spec"]["selector"])
         return _narrowed(self._of_owner(pod), labels)
@@ -150,10 +151,11 @@ class Defaults:
         owners = pod.obj["metadata"].get("ownerReferences") or ()
         owner = next((one for one in owners if one.get("controller")), None)
         kind = None if owner is None else _OWNERS.get((owner["kind"], owner["apiVersion"]))
-        found = self._owners[kind].get(Key(pod.namespace, owner["name"])) if kind and owner else None
-        if found is None:
+        controller = self._owners[kind].get(Key(pod.namespace, owner["name"])) if kind and owner else None
+        if controller is None:
             return EVERYTHING
-        selector = found["spec"].get("selector")
+        selector = controller["spec"].get("selector")
+        # Its selector is a plain map of labels.
         if kind == "ReplicationController":
             return _narrowed(EVERYTHING, selector or {})
         try:
@@ -163,7 +165,7 @@ class Defaults:
 
 
 def _by_selector(service: ReadOnlyObject) -> tuple[str, ...]:
-    """Return one label that a pod must have to be selected: services without a selector select nobody."""
+    """Return one label that the selector requires, as index key; services without selector select no pod."""
     for key, value in (service["spec"].get("selector") or {}).items():
         return (_indexed(service["metadata"]["namespace"], key, value),)
     return ()

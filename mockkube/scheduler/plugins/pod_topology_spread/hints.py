@@ -1,4 +1,4 @@
-"""What helps a pod that was refused for its hard spread constraints.
+"""Queueing hints of PodTopologySpread.
 
 upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/plugin.go
 """
@@ -15,12 +15,12 @@ from mockkube.scheduler.plugins.pod_topology_spread.constraints import Constrain
 Constraints = Sequence[Constraint]
 
 
+# From this version on events of nominated pods count.
 _NOMINATED_COUNT_SINCE: Final = Version(1, 36)
-"""From this version on pods help for which room is kept on a node."""
 
 
 def pod_change_helps(constraints: Constraints, pod: PodInfo, event: ClusterEvent, version: Version) -> bool:
-    """Whether a pod that counts has come or gone, or begins or ceases to count."""
+    """Return whether a counted pod was added or deleted, or started or stopped being counted."""
     nominated = version >= _NOMINATED_COUNT_SINCE
     if any(obj is not None and not _involved(obj, pod, nominated=nominated) for obj in (event.old, event.new)):
         return False
@@ -40,13 +40,14 @@ def pod_change_helps(constraints: Constraints, pod: PodInfo, event: ClusterEvent
 
 
 def node_change_helps(constraints: Constraints, event: ClusterEvent) -> bool:
-    """Whether a domain may have come or gone, or a node changed its domain or taints."""
-    was = event.old is not None and _in_domains(event.old, constraints)
-    now = event.new is not None and _in_domains(event.new, constraints)
-    if event.old is None or event.new is None or was != now:
-        return was or now
+    """Return whether a domain may have been added or removed, or a node changed its domain or taints."""
+    # A node that lacks one of the keys is in no domain of any constraint.
+    was_in_domains = event.old is not None and _in_domains(event.old, constraints)
+    is_in_domains = event.new is not None and _in_domains(event.new, constraints)
+    if event.old is None or event.new is None or was_in_domains != is_in_domains:
+        return was_in_domains or is_in_domains
     old, new = event.old, event.new
-    if not now:
+    if not is_in_domains:
         return False
     moved = any(_labels(old).get(one.topology_key) != _labels(new).get(one.topology_key) for one in constraints)
     return moved or _taints(old) != _taints(new)

@@ -1,4 +1,4 @@
-"""Topology spread: pods of a kind are kept, or preferred, evenly spread over zones, nodes and the like.
+"""PodTopologySpread plugin: spread pods evenly over zones, nodes and other topology domains.
 
 upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/{plugin,filtering,scoring}.go
 """
@@ -50,22 +50,22 @@ _FIELD: Final = "topologySpreadConstraints"
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """Which nodes are open to a pod, as far as constraints honor that."""
+    """Affinity and tolerations of a pod, as far as constraints honor them."""
 
     affinity: RequiredNodeAffinity
     tolerations: tuple[CompiledToleration, ...]
     text: bytes
-    """Tells pods apart that need not have the same nodes open to them."""
+    """Equal for pods with the same affinity and tolerations."""
 
     def admits(self, constraint: Constraint, node: NodeInfo) -> bool:
-        """Whether the constraint counts the pods on a node."""
+        """Return whether the constraint counts the pods on a node."""
         if constraint.honors_affinity and not self.affinity.matches(node.labels, node.name):
             return False
         return not (constraint.honors_taints and find_untolerated(node.taints, self.tolerations, KEEPING_AWAY))
 
 
 class _Skews:
-    """What filtering needs to know."""
+    """State of the filter for one pod."""
 
     __slots__ = ("access", "skews")
 
@@ -92,7 +92,7 @@ _SCORING: Final = Slot[Scoring](NAME)
 
 
 class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
-    """Refuses nodes that would make hard constraints too skewed; ranks by soft ones."""
+    """Filters nodes by hard constraints, and scores them by soft ones."""
 
     name = NAME
     logged: ClassVar[Mapping[Code, LogLine]] = _LOGGED
@@ -106,7 +106,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         self._counts = CountsByQuestion[int](context.nodes)
 
     def interests(self) -> Sequence[Interest]:
-        """Ask for pods and nodes that change what is counted, and for the pod's own labels and tolerations."""
+        """Register for pods and nodes that change counts, and for labels and tolerations of the pod itself."""
         return (
             Interest(Subject.ASSIGNED_POD, Action.ADD | Action.POD_LABEL | Action.DELETE, self._pod_helps),
             Interest(Subject.UNSCHEDULED_POD, Action.POD_LABEL | Action.POD_TOLERATION, self._pod_helps),
@@ -118,6 +118,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
     def _pod_helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
         try:
             return pod_change_helps(self._constraints(pod, DO_NOT_SCHEDULE), pod, event, self._context.caps.version)
+        # The pod is tried again, so that its status shows the error.
         except BadSelector:
             return True
 
@@ -146,14 +147,14 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         return PreFiltered()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Refuse nodes on which a constraint would be too skewed, or that lack its key."""
+        """Reject nodes on which a constraint would be violated, or that lack its key."""
         return self.judge(state, pod)(node)
 
     def judge(self, state: CycleState, pod: PodInfo) -> Callable[[NodeInfo], Status]:
-        """Return the filter; with one constraint it is the constraint's own."""
-        found = state.get(_SKEWS)
-        assert found is not None
-        first, *others = [skew.judge for skew in found.skews]
+        """Return the filter; with one constraint it is that of the constraint."""
+        skews = state.get(_SKEWS)
+        assert skews is not None
+        first, *others = [skew.judge for skew in skews.skews]
         if not others:
             return first
 
@@ -168,18 +169,18 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         return judge
 
     def is_moved(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
-        """Whether the other pod is one of those that are to be spread."""
-        found = state.get(_SKEWS)
-        if found is None or other.namespace != pod.namespace:
+        """Return whether a constraint counts the other pod."""
+        skews = state.get(_SKEWS)
+        if skews is None or other.namespace != pod.namespace:
             return False
-        return any(skew.constraint.selects(other.labels) for skew in found.skews)
+        return any(skew.constraint.selects(other.labels) for skew in skews.skews)
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
-        """Count a pod in."""
+        """Count a pod that a dry run adds."""
         return _suppose(state, pod, added, node, 1)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status:
-        """Count a pod out."""
+        """Count a pod that a dry run removes."""
         return _suppose(state, pod, removed, node, -1)
 
     # Scoring
@@ -192,21 +193,21 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             return Status.error(f"calculating preScoreState: {_source(pod, 'soft')}: {error}")
         if not constraints:
             return SKIP
-        # System defaults still spread over nodes where some have no zone.
+        # System defaults spread over zones and hosts; in a cluster with nodes without a zone they must still work.
         all_keys = _FIELD in pod.spec or not self._system_defaulted
         counts = self._pods(pod, self._context.nodes, constraints, all_keys=all_keys)
         scored = nodes
         for key in (one.topology_key for one in constraints if all_keys):
             scored = [node for node in scored if key in node.labels]
         parts = [self._part(one, counts.table(at), scored) for at, one in enumerate(constraints)]
-        left_out = frozenset[str]()
+        ignored = frozenset[str]()
         if len(scored) < len(nodes):
-            left_out = frozenset(node.name for node in nodes) - {node.name for node in scored}
-        state.put(_SCORING, Scoring(parts, left_out))
+            ignored = frozenset(node.name for node in nodes) - {node.name for node in scored}
+        state.put(_SCORING, Scoring(parts, ignored))
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return what the pods in the node's domains count for; less is better."""
+        """Return the weighted number of pods in the node's domains; fewer is better."""
         return self.score_all(state, pod, (node,))[0]
 
     def score_all(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> list[int]:
@@ -216,7 +217,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         return scoring.scores(nodes)
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
-        """Give most to the node with the least around it."""
+        """Give the highest score to the node with the fewest pods in its domains."""
         scoring = state.get(_SCORING)
         assert scoring is not None
         scoring.normalize(nodes, scores)
@@ -224,13 +225,13 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
     # Reading
 
     def _constraints(self, pod: PodInfo, action: str) -> Sequence[Constraint]:
-        """Return the pod's constraints with this action, or the defaults if it has none at all; raise BadSelector."""
+        """Return the pod's constraints with this action, or the default ones if it has none; raise BadSelector."""
         if _FIELD in pod.spec:
             return pod.part((self, action), lambda info: compiled(info.spec[_FIELD], action, info, self._able))
         return self._defaults.of(pod, action)
 
     def _domains(self, pod: PodInfo, nodes: Nodes, constraints: Sequence[Constraint]) -> DomainCounts[int]:
-        """Return how many nodes make each domain, by constraint."""
+        """Return the number of nodes in each domain, by constraint."""
         access = pod.part(self, self._read_access)
 
         def read(node: NodeInfo) -> Iterator[Contribution[int]]:
@@ -239,13 +240,13 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
                     if access.admits(one, node):
                         yield at, node.labels[one.topology_key], 1
 
-        asked = [(one.topology_key, one.honors_affinity, one.honors_taints) for one in constraints]
-        return self._counts.ask(("domains", tuple(asked), access.text), nodes, read)
+        queries = [(one.topology_key, one.honors_affinity, one.honors_taints) for one in constraints]
+        return self._counts.ask(("domains", tuple(queries), access.text), nodes, read)
 
     def _pods(
         self, pod: PodInfo, nodes: Nodes, constraints: Sequence[Constraint], *, all_keys: bool
     ) -> DomainCounts[int]:
-        """Return the pods in each domain, by constraint."""
+        """Return the number of pods in each domain, by constraint."""
         access = pod.part(self, self._read_access)
 
         def read(node: NodeInfo) -> Iterator[Contribution[int]]:
@@ -255,8 +256,8 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
                 if (count := one.pods_on(node)) and access.admits(one, node):
                     yield at, node.labels.get(one.topology_key, ""), count
 
-        asked = [(one.topology_key, one.pods, one.honors_affinity, one.honors_taints) for one in constraints]
-        return self._counts.ask(("pods", tuple(asked), access.text, all_keys), nodes, read)
+        queries = [(one.topology_key, one.pods, one.honors_affinity, one.honors_taints) for one in constraints]
+        return self._counts.ask(("pods", tuple(queries), access.text, all_keys), nodes, read)
 
     def _pods_by_node(self, constraint: Constraint) -> Counts:
         def read(node: NodeInfo) -> Iterator[Contribution[int]]:
@@ -266,10 +267,11 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         return self._counts.ask(("by node", constraint.pods), self._context.nodes, read).table(0)
 
     def _part(self, constraint: Constraint, counts: Counts, nodes: Sequence[NodeInfo]) -> Part:
-        """Return a constraint ready to score nodes; those without its key make one domain together."""
+        """Return a constraint prepared for scoring; nodes without its key form one domain."""
         key = constraint.topology_key
         by_node = key == HOSTNAME
         domains = len(nodes) if by_node else len({node.labels.get(key, "") for node in nodes})
+        # upstream: hostname domains are counted per node, without a map over all nodes of the cluster.
         counts = self._pods_by_node(constraint) if by_node else counts
         return Part(key, counts, by_node, math.log(domains + 2), constraint.max_skew - 1)
 
@@ -283,12 +285,12 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
 
 def _suppose(state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, change: int) -> Status:
-    found = state.get(_SKEWS)
-    if found is None or other.namespace != pod.namespace:
+    skews = state.get(_SKEWS)
+    if skews is None or other.namespace != pod.namespace:
         return SUCCESS
-    if all(skew.constraint.topology_key in node.labels for skew in found.skews):
-        for skew in found.skews:
-            if skew.constraint.selects(other.labels) and found.access.admits(skew.constraint, node):
+    if all(skew.constraint.topology_key in node.labels for skew in skews.skews):
+        for skew in skews.skews:
+            if skew.constraint.selects(other.labels) and skews.access.admits(skew.constraint, node):
                 skew.suppose(node.labels[skew.constraint.topology_key], change)
     return SUCCESS
 

@@ -1,4 +1,4 @@
-"""How full the domains of soft constraints are, and how nodes rank by that.
+"""Scoring by soft spread constraints.
 
 upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/scoring.go
 """
@@ -14,19 +14,20 @@ from mockkube.scheduler.plugins.domain_counts import Counts
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One soft constraint, ready to score."""
+    """Soft constraint prepared for scoring."""
 
     topology_key: str
     counts: Counts
-    """Pods by domain, or by node where each node is a domain of its own."""
+    """Pods by domain, or by node where each node is a domain."""
     by_node: bool
+    # upstream: log(domains + 2), or constraints with many small domains would count less than those with few.
     weight: float
-    """What a pod counts for: more where there are more domains."""
+    """Score per pod; more domains make it greater."""
     slack: int
-    """What every domain counts for: differences weigh less where more skew is fine."""
+    """Constant per domain (maxSkew - 1), so that differences weigh less where more skew is allowed."""
 
     def added(self, scores: Sequence[float], nodes: Sequence[NodeInfo]) -> list[float]:  # hot: per pod, for all nodes
-        """Return scores with what the pods in each node's domain count for; a node in none keeps its own."""
+        """Return scores plus this constraint's score of each node; nodes without the key keep theirs."""
         key, counts, weight, slack = self.topology_key, self.counts, self.weight, self.slack
         pairs = zip(scores, nodes, strict=True)
         if self.by_node:
@@ -46,19 +47,20 @@ class Scoring:
 
     parts: Sequence[Part]
     left_out: frozenset[str]
-    """The nodes that lack a topology key: they get nothing."""
+    """Nodes without one of the topology keys; they score 0."""
 
     def scores(self, nodes: Sequence[NodeInfo]) -> list[int]:
-        """Return what the pods in the domains of each node count for; less is better."""
+        """Return the weighted number of pods in the domains of each node."""
         scores = [0.0] * len(nodes)
         for part in self.parts:
             scores = part.added(scores, nodes)
         if self.left_out:
             scores = [0.0 if node.name in self.left_out else score for node, score in zip(nodes, scores, strict=True)]
+        # Go rounds half away from zero, Python to even.
         return [math.floor(score + 0.5) for score in scores]
 
     def normalize(self, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
-        """Give most to the node with the least around it, in place."""
+        """Invert and scale scores in place, so that the fewest pods give the highest score."""
         left_out = self.left_out
         counted = [score for node, score in zip(nodes, scores, strict=True) if node.name not in left_out]
         greatest = max(counted, default=0)

@@ -1,4 +1,4 @@
-"""How unevenly pods are spread over the domains of a hard constraint, also supposing that pods come or go.
+"""Skew of a hard spread constraint over its domains, with pods added or removed in dry runs.
 
 upstream 1.36: pkg/scheduler/framework/plugins/podtopologyspread/filtering.go
 """
@@ -19,7 +19,7 @@ _NO_LABEL: Final = f"{_MISMATCH} (missing required label)"
 
 
 class Skew:
-    """One constraint, the domains there are, and how many pods each of them has."""
+    """Constraint with its domains and the number of pods in each."""
 
     __slots__ = (
         "_count_max",
@@ -35,19 +35,20 @@ class Skew:
     )
 
     def __init__(self, constraint: Constraint, domains: Counts, counts: Counts, *, self_counts: bool) -> None:
-        """Take domains (by how many nodes make them) and counts as they are; both are shared, so only read."""
+        """Take domains (with their number of nodes) and counts; both are shared, so they are only read."""
         self.constraint, self.key = constraint, constraint.topology_key
         self._domains, self._counts, self._self_counts = domains, counts, self_counts
+        # Changes per domain that a dry run makes.
         self._supposed: dict[str, int] = {}
-        """What pods that are supposed to come or go add to their domains."""
+        # The two domains with the fewest pods, computed on the first change and shared by all clones: counts do not
+        # change.
         self._lowest: list[tuple[str, int]] = []
-        """The two domains with least pods, once asked for: found once for all clones, since counts stay as they are."""
         self._least = self._minimum()
         self._count_max = self._least + constraint.max_skew - self_counts
         self._refusals: dict[int, Status] = {}
 
     def clone(self) -> "Skew":
-        """Return a skew to suppose other things about."""
+        """Return a copy for another dry run."""
         clone = Skew.__new__(Skew)
         clone.constraint, clone.key = self.constraint, self.key
         clone._domains, clone._counts, clone._self_counts = self._domains, self._counts, self._self_counts
@@ -57,7 +58,7 @@ class Skew:
         return clone
 
     def suppose(self, domain: str, change: int) -> None:
-        """Suppose that pods have come to a domain or gone from it."""
+        """Add pods to a domain, or remove them."""
         if not self._lowest:
             counts = ((one, self._counts.get(one, 0)) for one in self._domains)
             self._lowest += nsmallest(2, counts, key=itemgetter(1))
@@ -67,7 +68,7 @@ class Skew:
         self._refusals = {}
 
     def judge(self, node: NodeInfo) -> Status:  # hot: per pod and node
-        """Return whether a node can take the pod, or why not."""
+        """Return SUCCESS if the pod fits the constraint on a node, or the rejection."""
         domain = node.labels.get(self.key)
         if domain is None:
             return Status.unresolvable(_NO_LABEL, topology_key=self.key)
@@ -76,20 +77,23 @@ class Skew:
             count += self._supposed.get(domain, 0)
         if count <= self._count_max:
             return SUCCESS
+        # Nodes of one domain share a status, so it is built once per count.
         return self._refusals.get(count) or self._refuse(count)
 
     def _minimum(self) -> int:
-        """Return the least number of pods a domain has; 0 while there are fewer domains than asked for."""
+        """Return the lowest number of pods in a domain; 0 while there are fewer domains than minDomains."""
         domains = len(self._domains) + sum(domain not in self._domains for domain in self._supposed)
         if domains < self.constraint.min_domains:
             return 0
         if not self._supposed:
+            # Counts have no zeros: a domain that is missing there has no pods.
             return min(self._counts.values()) if len(self._counts) == len(self._domains) else 0
         supposed = [self._counts.get(domain, 0) + change for domain, change in self._supposed.items()]
         return min([*supposed, *self._least_of_others()])
 
     def _least_of_others(self) -> Sequence[int]:
-        """Return the least count among the domains about which nothing is supposed; nothing if there are none."""
+        """Return the lowest count of the domains that no change affects; empty if there are none."""
+        # With two lowest domains known, one of them is not the changed one.
         if len(self._supposed) == 1:  # the victims of one preemption are in one domain
             return [count for domain, count in self._lowest if domain not in self._supposed][:1]
         others = [self._counts.get(domain, 0) for domain in self._domains if domain not in self._supposed]

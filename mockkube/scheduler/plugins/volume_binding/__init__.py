@@ -1,1 +1,1 @@
-"""The plugin VolumeBinding: claims whose volumes are only chosen once their pod has a node. Start with `plugin`."""
+"""VolumeBinding plugin: bind claims whose volumes are chosen together with the pod's node. Start with `plugin.py`."""

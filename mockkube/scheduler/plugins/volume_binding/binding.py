@@ -1,4 +1,4 @@
-"""Carrying out what was found for a pod: first in memory, then at the API server, until others have bound it all.
+"""Assume the volumes found for a pod, write their bindings, and wait until they are bound.
 
 upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/binder.go (AssumePodVolumes, BindPodVolumes)
 """
@@ -19,7 +19,7 @@ from mockkube.scheduler.plugins.volume_binding.volumes import Volumes
 
 @dataclass(slots=True)
 class Pair:
-    """A volume that is to be bound to a claim, as it was last written or is to be written."""
+    """Volume to bind to a claim, as it is to be written or was last written."""
 
     volume: ReadOnlyObject
     claim: ReadOnlyObject
@@ -27,27 +27,27 @@ class Pair:
 
 @dataclass(slots=True)
 class Plan:
-    """What must be written for a pod, and has been; claims are those whose volume others are to make."""
+    """Bindings to write for a pod; `claims` are those whose volumes a provisioner creates."""
 
     node_name: str
     pairs: list[Pair] = field(default_factory=list)
     claims: list[ReadOnlyObject] = field(default_factory=list)
     expires_at: float | None = None
-    """When to give up waiting; None before all is written."""
+    """Deadline for the bindings; None before all are written."""
 
 
 class Failed(Exception):
-    """Binding cannot come to an end any more; the pod is scheduled anew."""
+    """Error that ends the binding; the pod is scheduled again."""
 
 
 class Binder:
-    """Binds volumes for pods on their way to a node."""
+    """Binds the volumes of assumed pods."""
 
     def __init__(self, client: Client, claims: AssumedObjects, volumes: Volumes, nodes: Nodes, pods: ListWatch) -> None:
         self._client, self._claims, self._volumes, self._nodes, self._pods = client, claims, volumes, nodes, pods
 
     def assume(self, found: Found, node_name: str) -> Plan:
-        """Take the volumes and claims as given away; Failed, with nothing taken, if one is not what it was."""
+        """Assume volumes and claims; on Failed, because one of them has changed, nothing stays assumed."""
         plan = Plan(node_name)
         try:
             for match in found.matches:
@@ -65,16 +65,17 @@ class Binder:
         return plan
 
     def give_up(self, plan: Plan) -> None:
-        """Take back in memory what has not been written."""
+        """Drop what is assumed and not written."""
         for pair in plan.pairs:
             self._volumes.objects.restore(pair.volume)
         for claim in plan.claims:
             self._claims.restore(claim)
 
     async def write(self, plan: Plan) -> None:
-        """Write the plan; Failed at the first refusal, and what came before it stays written."""
+        """Write the bindings; raise Failed at the first error. What was written before it stays."""
         try:
             for pair in plan.pairs:
+                # The answer has the new resourceVersion, which `finished` compares with the informers.
                 pair.volume = await self._client.update("PersistentVolume", dict(pair.volume))
             for index, claim in enumerate(plan.claims):
                 plan.claims[index] = await self._client.update("PersistentVolumeClaim", dict(claim))
@@ -82,7 +83,7 @@ class Binder:
             raise Failed(error.message) from None
 
     def finished(self, plan: Plan, pod: PodInfo) -> bool:
-        """Whether all claims are bound; Failed if they will not be."""
+        """Return whether all claims are bound; raise Failed if they will not be."""
         node = self._nodes.get(plan.node_name)
         if node is None:
             raise Failed(f'failed to get node "{plan.node_name}": node "{plan.node_name}" not found')
@@ -95,6 +96,7 @@ class Binder:
     def _pair_bound(self, pair: Pair, node: NodeInfo) -> bool:
         volume = self._seen(self._volumes.objects, pair.volume, "persistentvolumes", "failed to check binding")
         claim = self._seen(self._claims, pair.claim, "persistentvolumeclaims", "failed to check binding")
+        # The informer has not seen our own write yet.
         if version_of(pair.volume) > version_of(volume):
             return False
         self._check_reach(volume, node)
@@ -110,10 +112,12 @@ class Binder:
         annotations = claim["metadata"].get("annotations")
         if annotations is None:
             raise Failed(f'selectedNode annotation reset for PVC "{claim["metadata"]["name"]}"')
+        # The provisioner removes the annotation when it cannot create a volume for this node.
         if annotations.get(SELECTED_NODE) != node.name:
             raise Failed(f'provisioning failed for PVC "{claim["metadata"]["name"]}"')
         if volume_name := claim["spec"].get("volumeName"):
             volume = self._volumes.objects.cache.get(Key("", volume_name))
+            # The claim's event may arrive before that of its new volume.
             if volume is None:
                 return False
             self._check_reach(volume, node)
@@ -121,10 +125,10 @@ class Binder:
 
     def _seen(self, objects: AssumedObjects, obj: ReadOnlyObject, resource: str, failure: str) -> ReadOnlyObject:
         key = key_of(obj)
-        seen = objects.cache.get(key)
-        if seen is None:
+        current = objects.cache.get(key)
+        if current is None:
             raise Failed(f'{failure}: {resource} "{key}" not found')
-        return seen
+        return current
 
     def _check_reach(self, volume: ReadOnlyObject, node: NodeInfo) -> None:
         name = volume["metadata"]["name"]

@@ -1,4 +1,4 @@
-"""A pod's claims, sorted by what is left to do for them."""
+"""Claims of a pod, classified as bound, delayed or immediate."""
 
 from dataclasses import dataclass
 
@@ -14,23 +14,24 @@ from mockkube.scheduler.plugins.volumes.pod_claims import claims_of, foreign
 
 @dataclass(frozen=True, slots=True)
 class SortedClaims:
-    """Claims that have their volume, that get one with the node, and that should have had one before."""
+    """Bound claims, claims to bind on the chosen node, and unbound claims of immediate binding mode."""
 
     bound: tuple[ReadOnlyObject, ...]
     delayed: tuple[ClaimRequirements, ...]
     immediate: tuple[ReadOnlyObject, ...]
     volumes: dict[str, Nearby]
-    """The volumes that each of the delayed ones may have, by its name."""
+    """Volumes that suit each delayed claim, by claim name."""
 
 
 class PodClaims:
-    """The claims of pods, as the scheduler takes them to be."""
+    """Classifies claims of pods, with assumed objects taken into account."""
 
     def __init__(self, objects: AssumedObjects, classes: ListWatch, volumes: Volumes) -> None:
         self._objects, self._classes, self._volumes = objects, classes, volumes
 
     def complaint(self, pod: PodInfo) -> str:
-        """Return why a pod's claims are not usable; empty if they are."""
+        """Return why a pod's claims cannot be used; empty if they can."""
+        # From the informer, not from assumed objects: a deletion must be seen here.
         for claimed in claims_of(pod):
             name, claim = claimed.key.name, self._objects.cache.get(claimed.key)
             if claim is None and claimed.generated:
@@ -47,13 +48,14 @@ class PodClaims:
         return ""
 
     def sort(self, pod: PodInfo) -> SortedClaims:
-        """Return the claims of a pod that has no complaint; ValueError if one cannot be told."""
+        """Return the classified claims of a pod; raise ValueError if a class is invalid."""
         bound, immediate, delayed = [], [], []
         for claimed in claims_of(pod):
             claim = self._objects.get(claimed.key)
             assert claim is not None, "there was no complaint"
             if fully_bound(claim):
                 bound.append(claim)
+            # A delayed claim with a volume name is being bound to it; it counts as immediate until that is done.
             elif self._is_delayed(claim) and not claim["spec"].get("volumeName"):
                 delayed.append(ClaimRequirements.read(claim))
             else:
@@ -62,7 +64,7 @@ class PodClaims:
         return SortedClaims(tuple(bound), tuple(delayed), tuple(immediate), volumes)
 
     def all_bound(self, pod: PodInfo) -> bool:
-        """Whether every claim of the pod has its volume."""
+        """Return whether every claim of the pod is bound."""
         for claimed in claims_of(pod):
             claim = self._objects.get(claimed.key)
             if claim is None or not fully_bound(claim):

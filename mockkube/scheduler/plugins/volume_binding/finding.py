@@ -1,4 +1,4 @@
-"""Which volumes a pod would get on one node, and why there are none.
+"""Find volumes for a pod's claims on one node.
 
 upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/binder.go (FindPodVolumes)
 """
@@ -23,7 +23,7 @@ _ORDER: Final = (ELSEWHERE, NO_MATCH, NO_STORAGE, NO_VOLUME)
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A volume that is there, for a claim."""
+    """Existing volume for a claim."""
 
     volume: Volume
     wish: ClaimRequirements
@@ -31,7 +31,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """What volumes there are for some claims, and the claims there is none for."""
+    """Matches of some claims, and the claims without one."""
 
     matches: tuple[Match, ...]
     left: tuple[ClaimRequirements, ...]
@@ -39,7 +39,7 @@ class Matched:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a node has for the pod's claims; with reasons, the node is no good. `facts` explain them."""
+    """Volumes of a node for the pod's claims; with reasons, the node is rejected. `facts` explain them."""
 
     matches: tuple[Match, ...] = ()
     provisions: tuple[Provision, ...] = ()
@@ -48,21 +48,22 @@ class Found:
 
 
 class Finder:
-    """Looks for volumes, in the scheduler's present view of them."""
+    """Finds volumes in the informers, with assumed objects taken into account."""
 
     def __init__(self, volumes: Volumes, provisioners: Provisioners, *, attributes_classes: bool) -> None:
         self._volumes, self._provisioners = volumes, provisioners
         self._attributes_classes = attributes_classes
 
     def find(self, claims: SortedClaims, node: NodeInfo) -> Found:  # hot: per node
-        """Return what the node has; ValueError if a claim cannot be told."""
-        problems: dict[str, Mapping[str, Any]] = {}
-        problems.update(self._unreachable(claims.bound, node))
-        found = self._for_delayed(claims, node, problems) if claims.delayed else Found()
-        if not problems:
+        """Return the volumes of a node; raise ValueError if a claim's class is invalid."""
+        reasons: dict[str, Mapping[str, Any]] = {}
+        reasons.update(self._unreachable(claims.bound, node))
+        found = self._for_delayed(claims, node, reasons) if claims.delayed else Found()
+        if not reasons:
             return found
-        facts = {key: value for reason in _ORDER if reason in problems for key, value in problems[reason].items()}
-        return Found(reasons=tuple(reason for reason in _ORDER if reason in problems), facts=facts)
+        # Reasons are reported in upstream's order, whichever was found first.
+        facts = {key: value for reason in _ORDER if reason in reasons for key, value in reasons[reason].items()}
+        return Found(reasons=tuple(reason for reason in _ORDER if reason in reasons), facts=facts)
 
     def _unreachable(self, claims: Sequence[ReadOnlyObject], node: NodeInfo) -> dict[str, Mapping[str, Any]]:
         for claim in claims:
@@ -76,20 +77,22 @@ class Finder:
         return {}
 
     def _for_delayed(self, claims: SortedClaims, node: NodeInfo, problems: dict[str, Mapping[str, Any]]) -> Found:
-        """Match each claim, plan the rest; what is wrong is added to the problems."""
-        unmatched: list[ClaimRequirements] = []
-        free: list[ClaimRequirements] = []
+        """Match claims with volumes and plan to provision the rest; add errors to `problems`."""
+        to_provision: list[ClaimRequirements] = []
+        to_match: list[ClaimRequirements] = []
         for wish in claims.delayed:
             selected = (wish.claim["metadata"].get("annotations") or {}).get(SELECTED_NODE)
+            # A claim with a selected node is being provisioned there since an earlier attempt: only that node is left
+            # for it.
             if selected is None:
-                free.append(wish)
+                to_match.append(wish)
             elif selected == node.name:
-                unmatched.append(wish)
+                to_provision.append(wish)
             else:
                 problems[NO_MATCH] = {"claim": wish.name, "selected_node": selected}
                 return Found()
-        matched = self._match(free, claims.volumes, node)
-        planned = self._provisioners.plan([*unmatched, *matched.left], node)
+        matched = self._match(to_match, claims.volumes, node)
+        planned = self._provisioners.plan([*to_provision, *matched.left], node)
         if isinstance(planned, Impossible):
             reason = NO_STORAGE if planned.short_of_storage else NO_MATCH
             problems[reason] = {"claim": planned.wish.name, "why": planned.why}
@@ -97,18 +100,19 @@ class Finder:
         return Found(matched.matches, tuple(planned))
 
     def _match(self, wishes: Sequence[ClaimRequirements], volumes: Mapping[str, Nearby], node: NodeInfo) -> Matched:
-        """Give each claim a volume if there is one, the smallest claim first."""
+        """Match each claim with a volume, smallest claim first."""
         terms = SearchConditions(labels=node.labels, delayed=True, attributes_classes=self._attributes_classes)
         matches: list[Match] = []
-        left: list[ClaimRequirements] = []
+        unmatched: list[ClaimRequirements] = []
+        # Smallest first, as upstream, so that a small claim does not take the only volume that fits a large one.
         for wish in sorted(wishes, key=lambda wish: wish.size):
             taken = {match.volume.name for match in matches}
             volume = find_volume(wish, volumes[wish.name].of(node.labels), terms, taken)
             if volume is None:
-                left.append(wish)
+                unmatched.append(wish)
             else:
                 matches.append(Match(volume, wish))
-        return Matched(tuple(matches), tuple(left))
+        return Matched(tuple(matches), tuple(unmatched))
 
 
 def _name(claim: ReadOnlyObject) -> str:

@@ -1,4 +1,4 @@
-"""What may help a pod that was refused for its volumes.
+"""Queueing hints of VolumeBinding.
 
 upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go (EventsToRegister)
 """
@@ -29,7 +29,7 @@ def _migrated(csi_node: ReadOnlyObject | None) -> str:
 
 
 def _stops_counting(pod: PodInfo, event: ClusterEvent) -> bool:
-    """Whether a driver that one of the pod's own volumes is of no longer publishes capacities."""
+    """Return whether a driver of one of the pod's inline volumes stops publishing capacities."""
     if event.old is None or event.new is None:
         return False
     if not event.old["spec"].get("storageCapacity") or event.new["spec"].get("storageCapacity"):
@@ -41,6 +41,7 @@ def _stops_counting(pod: PodInfo, event: ClusterEvent) -> bool:
 
 def _has_grown(pod: PodInfo, event: ClusterEvent) -> bool:
     assert event.new is not None, "capacities that go are of no interest"
+    # upstream: more capacity may help any pod, whether it uses this class or not.
     if event.old is None:
         return True
     before, after = limit_of(event.old), limit_of(event.new)

@@ -1,4 +1,4 @@
-"""The plugin: claims are matched with volumes per node, given away in memory, and bound at the API server.
+"""VolumeBinding plugin: find volumes per node, assume them in Reserve, bind them in PreBind.
 
 upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/volume_binding.go
 """
@@ -44,19 +44,19 @@ _SHAPE: Final = ({"utilization": 0, "score": 10}, {"utilization": 100, "score": 
 
 @dataclass(slots=True)
 class Note:
-    """What is known of a pod's claims in one cycle, and on the way to its node."""
+    """State of a pod's claims during the scheduling and the binding cycle."""
 
     claims: SortedClaims
     found: dict[str, Found] = field(default_factory=dict)
     plan: Plan | None = None
-    """What is left to bind; None if that is nothing."""
+    """Bindings to write; None if there are none."""
 
 
 _NOTE: Final = Slot[Note]("VolumeBinding")
 
 
 class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, ReservePlugin, PreBindPlugin):
-    """Refuses nodes that have no volumes for the pod's claims, and binds those of the node that is chosen."""
+    """Filters nodes without volumes for the pod's claims, and binds those of the chosen node."""
 
     name = "VolumeBinding"
 
@@ -72,11 +72,11 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
         self._line = broken_line(arguments.get("shape") or _SHAPE) if caps.enabled(SCORING_GATE) else None
 
     def interests(self) -> Sequence[Interest]:
-        """Ask for what brings volumes, claims, classes, nodes or storage."""
+        """Register for volumes, claims, classes, nodes and storage capacity."""
         return INTERESTS
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
-        """Sort the claims; refuse the pod if one cannot be used yet, SKIP if it has none."""
+        """Classify the claims; reject the pod if one cannot be used yet, skip pods without claims."""
         if complaint := self._claims.complaint(pod):
             return PreFiltered(Status.unresolvable(complaint))
         if not claims_of(pod):
@@ -92,7 +92,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
         return PreFiltered()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Look for volumes on, or reachable from, the node."""
+        """Find volumes for the claims on the node."""
         note = state.get(_NOTE)
         if note is None:
             return SUCCESS
@@ -106,17 +106,17 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
         return SUCCESS
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
-        """Skip unless storage is to be scored."""
+        """Skip unless storage capacity is scored."""
         return SKIP if self._line is None or state.get(_NOTE) is None else SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return how well the node's storage would be used."""
+        """Return the score for the use of the node's storage."""
         note = state.get(_NOTE)
         found = note.found.get(node.name) if note is not None else None
         return 0 if found is None or self._line is None else score(found, self._line)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Give the volumes found on the node to the claims, in memory."""
+        """Assume the volumes found on the node."""
         note = state.get(_NOTE)
         if note is None or (found := note.found.get(node_name)) is None or self._claims.all_bound(pod):
             return SUCCESS
@@ -127,7 +127,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        """Take back what has not been written."""
+        """Drop assumed volumes that are not written."""
         note = state.get(_NOTE)
         if note is not None and note.plan is not None:
             self._binder.give_up(note.plan)
@@ -138,13 +138,15 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
         return SKIP if note is None or note.plan is None else SUCCESS
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Write the bindings, then wait until others have completed them."""
+        """Write the bindings on the first call, then wait until they are completed."""
         note = state.get(_NOTE)
         if note is None or note.plan is None:
             return SUCCESS
         plan = note.plan
         try:
             if plan.expires_at is None:
+                # The deadline starts after the writes, and marks them as done: a retry after an error must not write
+                # again.
                 await self._binder.write(plan)
                 plan.expires_at = self._clock.monotonic() + self._bind_seconds
             elif self._binder.finished(plan, pod):

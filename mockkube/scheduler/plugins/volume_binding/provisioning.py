@@ -1,4 +1,4 @@
-"""Whether volumes that do not exist yet could be made for a node: by their class, and with the storage there is.
+"""Check whether a volume can be provisioned for a node: storage class, topology and storage capacity.
 
 upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/binder.go (checkVolumeProvisions, hasEnoughCapacity)
 """
@@ -20,7 +20,7 @@ from mockkube.scheduler.framework.node_info import NodeInfo
 
 @dataclass(frozen=True, slots=True)
 class Provision:
-    """A volume to be made for a claim; with where the storage would come from, if that is known."""
+    """Volume to provision for a claim, with the CSIStorageCapacity it is taken from, if known."""
 
     claim: ReadOnlyObject
     wish: ClaimRequirements
@@ -29,7 +29,7 @@ class Provision:
 
 @dataclass(frozen=True, slots=True)
 class Impossible:
-    """Why a claim's volume cannot be made for a node: too little storage, or something of its class."""
+    """Reason why a claim's volume cannot be provisioned for a node."""
 
     wish: ClaimRequirements
     short_of_storage: bool
@@ -37,18 +37,19 @@ class Impossible:
 
 
 class Provisioners:
-    """What classes, drivers and their published capacities say."""
+    """Storage classes, CSI drivers and their published capacities."""
 
     def __init__(self, caches: Caches) -> None:
         self._classes = caches.of("StorageClass")
         self._drivers = caches.of("CSIDriver")
         self._capacities = caches.of("CSIStorageCapacity")
+        # Compiled selectors by capacity, dropped when the capacity changes: they are matched for each node.
         self._topologies: dict[Key, LabelSelector] = {}
         self._capacities.subscribe(self._forget)
         self._by_class = self._capacities.index("storage class", lambda capacity: (capacity["storageClassName"],))
 
     def plan(self, wishes: Iterable[ClaimRequirements], node: NodeInfo) -> list[Provision] | Impossible:
-        """Return what would be made for the node; ValueError if a claim is of no class at all."""
+        """Return the volumes to provision on the node; raise ValueError for a claim without a class."""
         provisions = []
         for wish in wishes:
             storage_class = self._class(wish)
@@ -73,6 +74,7 @@ class Provisioners:
 
     def _with_storage(self, provisioner: str, wish: ClaimRequirements, node: NodeInfo) -> Provision | None:
         driver = self._drivers.get(Key("", provisioner))
+        # Without published capacities upstream assumes that there is enough.
         if driver is None or not driver["spec"].get("storageCapacity") or not wish.sized:
             return Provision(wish.claim, wish)
         for capacity in self._by_class.get(wish.storage_class):
@@ -98,7 +100,7 @@ class Provisioners:
 
 
 def limit_of(capacity: ReadOnlyObject) -> Decimal | None:
-    """Return how large a volume a CSIStorageCapacity has room for; None if it does not say."""
+    """Return the largest volume that a CSIStorageCapacity allows; None if it does not say."""
     text = capacity.get("maximumVolumeSize", capacity.get("capacity"))
     return None if text is None else quantity.parse(str(text)).amount
 
@@ -107,7 +109,7 @@ _NO_LABELS: Final[Mapping[str, str]] = {}
 
 
 def admits(terms: Iterable[ReadOnlyObject], labels: Mapping[str, str] = _NO_LABELS) -> bool:
-    """Whether any of a class's topologies is that of the labels; a class without any is content with all."""
+    """Return whether the labels match one of a class's topologies; no topologies admit all nodes."""
     terms = list(terms)
     return not terms or any(_matches(term.get("matchLabelExpressions") or (), labels) for term in terms)
 

@@ -1,4 +1,4 @@
-"""How well a node's storage is used: by the volumes chosen there, or by what would be made there.
+"""Score a node's storage use by its matched volumes, or by the volumes to provision.
 
 upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/scorer.go
 """
@@ -17,14 +17,15 @@ _UTILIZATION_MAX: Final = 100
 
 @dataclass(slots=True)
 class Use:
-    """How much of a class's storage is asked for, and how much there is."""
+    """Requested storage of a class, and its capacity."""
 
     requested: int = 0
     capacity: int = 0
 
 
 def score(found: Found, line: Callable[[int], int]) -> int:
-    """Return the mean over the storage classes of what the line makes of their utilization."""
+    """Return the mean score of the storage classes' utilizations."""
+    # upstream: volumes to provision only count if no existing volume was matched.
     uses = _matched(found) if found.matches else _provisioned(found)
     if not uses:
         return 0

@@ -1,4 +1,4 @@
-"""The volumes there are, as the scheduler takes them to be, compiled; and as a node's CSI drivers see them."""
+"""PersistentVolumes, compiled, with assumed objects taken into account and CSI migration applied per node."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -13,13 +13,14 @@ from mockkube.scheduler.plugins.assumed import AssumedObjects
 
 
 class Nearby:
-    """Volumes, by the nodes that may reach them."""
+    """Volumes that suit a claim, indexed by the node label that pins them."""
 
     def __init__(self, volumes: Iterable[Volume]) -> None:
         self._anywhere: list[Volume] = []
         self._pinned: dict[str, dict[str, list[Volume]]] = {}
         for volume in volumes:
-            # One that is reserved for a claim counts for it everywhere, if only to say that it is elsewhere.
+            # A volume that is reserved for the claim is a candidate on all nodes: where it does not fit, the node is
+            # rejected.
             if volume.pin is None or volume.reserved:
                 self._anywhere.append(volume)
                 continue
@@ -37,7 +38,7 @@ class Nearby:
 
 
 class Volumes:
-    """PersistentVolumes. Each is compiled once per revision, and dropped with its object."""
+    """PersistentVolumes, compiled once per revision and dropped with their objects."""
 
     def __init__(self, cache: ListWatch, csi_nodes: ListWatch, operators: Mapping[str, LabelOperator]) -> None:
         self.objects = AssumedObjects(cache)
@@ -53,29 +54,30 @@ class Volumes:
         return None if obj is None else self.read(obj)
 
     def for_wish(self, wish: ClaimRequirements) -> Nearby:
-        """Return the volumes that a claim may have; one that the scheduler has just given away is reserved."""
+        """Return the volumes that suit a claim; an assumed volume counts as reserved for its claim."""
         objs = self.objects.in_place_of(self._by_class.get(wish.storage_class))
         volumes = (self.read(obj) for obj in objs)
         return Nearby(volume for volume in volumes if suits(wish, volume, on_node=True))
 
     def fits(self, volume: Volume, node: NodeInfo) -> bool:
-        """Whether the node can reach the volume, by the driver that may have taken it over there.
+        """Return whether the node can reach the volume, through a migrated CSI driver where there is one.
 
-        Raises ValueError if that driver could make nothing of it.
+        Raises ValueError if the volume cannot be translated for that driver.
         """
         takeover = migration_of(volume.obj["spec"])
         if takeover is None or not takeover.begun:
             return volume.fits(node.labels)
         if not is_migrated_on(self._csi_nodes.get(Key("", node.name)), takeover):
             return volume.fits(node.labels)
-        known = self._translated.get(volume.name)
-        if known is None or known[0] is not volume.obj:
-            known = volume.obj, Volume.read(_taken_over(volume, takeover), self._operators)
-            self._translated[volume.name] = known
-        return known[1].fits(node.labels)
+        # A translated volume has other topology labels; translating it for each node would be slow.
+        translated = self._translated.get(volume.name)
+        if translated is None or translated[0] is not volume.obj:
+            translated = volume.obj, Volume.read(_taken_over(volume, takeover), self._operators)
+            self._translated[volume.name] = translated
+        return translated[1].fits(node.labels)
 
     def read(self, obj: ReadOnlyObject) -> Volume:
-        """Return a volume compiled; anew only when it has changed."""
+        """Return a compiled volume, compiled again only when it has changed."""
         name = obj["metadata"]["name"]
         volume = self._compiled.get(name)
         if volume is None or volume.obj is not obj:

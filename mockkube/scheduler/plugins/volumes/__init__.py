@@ -1,1 +1,1 @@
-"""The plugins VolumeRestrictions, VolumeZone and NodeVolumeLimits."""
+"""VolumeRestrictions, VolumeZone and NodeVolumeLimits plugins."""

@@ -1,4 +1,4 @@
-"""How many volumes of a CSI driver a node can have attached.
+"""NodeVolumeLimits plugin: filter nodes on which a CSI driver cannot attach more volumes.
 
 upstream 1.36: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go
 """
@@ -25,14 +25,14 @@ _EXCEEDED: Final = "node(s) exceed max volume count"
 
 
 class Attachment(NamedTuple):
-    """A volume as its driver calls it."""
+    """Volume as its driver identifies it."""
 
     driver: str
     handle: str
 
 
 class Refused(Exception):
-    """A pod's volumes cannot be told; the status says why."""
+    """Raised when a pod's volumes cannot be determined; it carries the status to return."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(status.message)
@@ -40,7 +40,7 @@ class Refused(Exception):
 
 
 class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
-    """Refuses nodes where the pod's volumes would be more than a CSI driver can attach."""
+    """Filters nodes on which the pod's volumes would exceed the limit of a CSI driver."""
 
     name = "NodeVolumeLimits"
 
@@ -52,13 +52,13 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         self._csi_nodes = caches.of("CSINode")
         self._drivers = caches.of("CSIDriver")
         self._attached = caches.of("VolumeAttachment").index("node", _node_of)
+        # Before 1.36 a plugin counts as migrated only if the CSINode says so.
         self._asks_csi_nodes = version < Version(1, 36)
-        """Whether a plugin counts as taken over only where the CSINode says so."""
         self._wants_drivers = context.caps.enabled(SCALING_GATE)
         self._drivers_opt_in = version >= Version(1, 36)
 
     def interests(self) -> Sequence[Interest]:
-        """Ask for what raises a limit, detaches a volume, or brings a claim."""
+        """Register for raised limits, deleted pods and attachments, and new claims."""
         return (
             Interest(Subject.CSI_NODE, Action.ADD),
             Interest(Subject.CSI_NODE, Action.UPDATE, _raises_limit),
@@ -69,27 +69,29 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         )
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
-        """Skip pods that have nothing to attach."""
+        """Skip pods without volumes to attach."""
         return PreFiltered() if claims_of(pod) or _inline(pod) else PreFiltered(SKIP)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Count what would be attached, each volume once, by driver."""
+        """Count the attached volumes by driver, each volume once."""
         csi_node = self._csi_nodes.get(Key("", node.name))
         try:
             wanted = set(self._attachments(pod, csi_node, new=True))
             if missing := self._missing_driver(wanted, csi_node):
                 return Status.unschedulable(f"{missing} CSI driver is not installed on the node", driver=missing)
             limits = _limits(csi_node)
+            # Reading the volumes of all other pods is expensive and useless here.
             if not wanted or not limits:
                 return SUCCESS
             used = {one for other in _with_volumes(node) for one in self._attachments(other, csi_node, new=False)}
         except Refused as refused:
             return refused.status
+        # Pods count before their volumes are attached, attachments until the volumes are detached.
         present = used | self._attached_to(node)
         return _judge(Counter(one.driver for one in wanted - used), Counter(one.driver for one in present), limits)
 
     def _attached_to(self, node: NodeInfo) -> set[Attachment]:
-        """Return what is attached to the node, whether or not a pod there uses it."""
+        """Return the volumes attached to the node, used by a pod or not."""
         present = set()
         for attachment in self._attached.get(node.name):
             spec = attachment["spec"]
@@ -100,19 +102,20 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         return present
 
     def _attachments(self, pod: PodInfo, csi_node: ReadOnlyObject | None, *, new: bool) -> Iterator[Attachment]:
-        """Return what is attached for a pod; raise Refused if a claim is missing or not its own."""
+        """Return the volumes of a pod; raise Refused if a claim is missing or belongs to another pod."""
         for claimed in claims_of(pod):
             claim = self._claims.get(claimed.key)
             if claim is None:
+                # A missing claim of a running pod must not block other pods.
                 if new:
                     missing = f'looking up PVC {claimed.key}: persistentvolumeclaim "{claimed.key.name}" not found'
                     raise Refused(Status.unresolvable(missing, claim=str(claimed.key)))
                 continue
             if claimed.generated and (why := foreign(pod, claim)):
                 raise Refused(Status.error(why))
-            found = self._of_claim(claim, csi_node)
-            if found is not None and all(found):
-                yield found
+            attachment = self._of_claim(claim, csi_node)
+            if attachment is not None and all(attachment):
+                yield attachment
         for volume in _inline(pod):
             takeover = migration_of(volume)
             if takeover is not None and takeover.begun and self._migrates(takeover.plugin, csi_node):
@@ -134,7 +137,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
             return None
 
     def _of_class(self, claim: ReadOnlyObject, csi_node: ReadOnlyObject | None) -> Attachment | None:
-        """Return a volume of its own for a claim that has none yet, of the driver that will make it."""
+        """Return a placeholder volume for an unbound claim, of the driver that will provision it."""
         storage_class = self._classes.get(Key("", class_of(claim)))
         if storage_class is None:
             return None
@@ -153,11 +156,11 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         return not self._asks_csi_nodes or is_migrated_on(csi_node, takeover)
 
     def _missing_driver(self, wanted: set[Attachment], csi_node: ReadOnlyObject | None) -> str:
-        """Return the name of a driver that the node must have and has not; empty if there is none."""
+        """Return a required driver that the node does not have; empty if there is none."""
         if not self._wants_drivers:
             return ""
-        there = {driver["name"] for driver in (csi_node or {"spec": {}})["spec"].get("drivers") or ()}
-        for name in sorted({one.driver for one in wanted} - there):
+        installed = {driver["name"] for driver in (csi_node or {"spec": {}})["spec"].get("drivers") or ()}
+        for name in sorted({one.driver for one in wanted} - installed):
             driver = self._drivers.get(Key("", name))
             if driver is None:
                 continue
@@ -171,14 +174,14 @@ def _node_of(attachment: ReadOnlyObject) -> tuple[str, ...]:
 
 
 def _with_volumes(node: NodeInfo) -> list[PodInfo]:
-    """Return the pods on a node that may have something attached."""
+    """Return the pods on a node that may have volumes to attach."""
     return node.load(
         NodeVolumeLimits, lambda node: [pod for pod in node.pods.values() if claims_of(pod) or _inline(pod)]
     )
 
 
 def _inline(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
-    """Return the pod's own volumes of kinds that CSI drivers have taken over."""
+    """Return the pod's inline volumes of plugins that migrated to CSI."""
     return pod.part(NodeVolumeLimits, _read_inline)
 
 
@@ -226,11 +229,11 @@ def _counts(csi_node: ReadOnlyObject | None) -> Mapping[str, int]:
 
 
 def _had_volumes(pod: PodInfo, event: ClusterEvent) -> bool:
-    """Whether the pod that is gone had a node, or was about to, and something attached there."""
-    gone = event.old or event.new
-    if gone is None:
+    """Return whether the deleted pod had volumes on a node, bound or nominated."""
+    deleted = event.old or event.new
+    if deleted is None:
         return False
-    other = PodInfo(gone)
+    other = PodInfo(deleted)
     return bool(other.node_name or other.nominated_node) and bool(claims_of(other) or _inline(other))
 
 

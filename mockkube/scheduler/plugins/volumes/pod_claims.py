@@ -1,4 +1,4 @@
-"""Which PersistentVolumeClaims a pod uses, and what cluster events are about them."""
+"""PersistentVolumeClaims of a pod, and the cluster events that concern them."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -14,7 +14,7 @@ _OWNER: Final = "volume_claims"
 
 @dataclass(frozen=True, slots=True)
 class PodClaim:
-    """A claim that one of the pod's volumes is about; `generated` ones are made for the pod, and must be its own."""
+    """Claim used by a volume of a pod; `generated` ones belong to an ephemeral volume and must be owned by the pod."""
 
     key: Key
     generated: bool = False
@@ -30,12 +30,12 @@ def _read(pod: PodInfo) -> tuple[PodClaim, ...]:
 
 
 def named_claims_of(pod: PodInfo) -> tuple[Key, ...]:
-    """Return the claims that the pod names itself."""
+    """Return the claims that the pod refers to by name."""
     return tuple(claim.key for claim in claims_of(pod) if not claim.generated)
 
 
 def foreign(pod: PodInfo, claim: ReadOnlyObject) -> str:
-    """Return why a generated claim is not the pod's own; empty if it is."""
+    """Return why a generated claim does not belong to the pod; empty if it does."""
     metadata = claim["metadata"]
     if any(owner.get("controller") and owner["uid"] == pod.uid for owner in metadata.get("ownerReferences") or ()):
         return ""
@@ -43,13 +43,13 @@ def foreign(pod: PodInfo, claim: ReadOnlyObject) -> str:
 
 
 def about_claim_of(pod: PodInfo, event: ClusterEvent) -> bool:
-    """Whether the event is about any claim of the pod."""
+    """Return whether the event concerns a claim of the pod."""
     key = _key(event)
     return any(claim.key == key for claim in claims_of(pod))
 
 
 def about_named_claim_of(pod: PodInfo, event: ClusterEvent) -> bool:
-    """Whether the event is about a claim that the pod names itself."""
+    """Return whether the event concerns a claim that the pod refers to by name."""
     return _key(event) in named_claims_of(pod)
 
 

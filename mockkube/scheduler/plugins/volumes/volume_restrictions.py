@@ -1,4 +1,4 @@
-"""Disks that only one pod may write, and claims that only one pod may use.
+"""VolumeRestrictions plugin: disks that one pod can write, and ReadWriteOncePod claims.
 
 upstream 1.36: pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go
 """
@@ -29,17 +29,17 @@ _DISKS: Final = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
 
 @dataclass(slots=True)
 class ExclusiveClaims:
-    """The pod's claims that one pod alone may use, and how often pods on nodes use them."""
+    """ReadWriteOncePod claims of a pod, and how many of them pods on nodes use."""
 
     claims: frozenset[Key]
     uses: int
 
     def clone(self) -> "ExclusiveClaims":
-        """Return a note to suppose things in."""
+        """Return a copy for dry runs."""
         return ExclusiveClaims(self.claims, self.uses)
 
     def used_by(self, pod: PodInfo) -> int:
-        """Return how many of them a pod uses."""
+        """Return how many of the claims a pod uses."""
         return sum(key in self.claims for key in named_claims_of(pod))
 
 
@@ -47,7 +47,7 @@ _NOTE: Final = Slot[ExclusiveClaims]("VolumeRestrictions")
 
 
 class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
-    """Refuses nodes whose pods have a disk of the pod in use, and any node while another pod has an exclusive claim."""
+    """Filters nodes whose pods use one of the pod's disks, and all nodes while another pod uses an exclusive claim."""
 
     name = "VolumeRestrictions"
 
@@ -56,7 +56,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
         self._in_use = _IN_USE if context.caps.version >= Version(1, 34) else _IN_USE_BEFORE_1_34
 
     def interests(self) -> Sequence[Interest]:
-        """Ask for what frees a disk or claim, brings a claim, or a node."""
+        """Register for deleted pods, new nodes and new claims."""
         return (
             Interest(Subject.ASSIGNED_POD, Action.DELETE, _frees_volume),
             Interest(Subject.UNSCHEDULED_POD, Action.DELETE, _frees_volume),
@@ -65,7 +65,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
         )
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
-        """Count who uses the pod's exclusive claims; SKIP if nothing of the pod can be in anyone's way."""
+        """Count the users of the pod's exclusive claims; skip pods that cannot conflict with any."""
         if not pod.spec.get("volumes"):  # hot: many pods
             return PreFiltered(SKIP)
         exclusive = set()
@@ -82,31 +82,32 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
         return PreFiltered()
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
-        """Count the pod's uses of the exclusive claims."""
+        """Count the claims of a pod that a dry run adds."""
         if (note := state.get(_NOTE)) is not None:
             note.uses += note.used_by(added)
         return SUCCESS
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status:
-        """Take the pod's uses of the exclusive claims off."""
+        """Count the claims of a pod that a dry run removes."""
         if (note := state.get(_NOTE)) is not None:
             note.uses -= note.used_by(removed)
         return SUCCESS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Refuse while a disk on the node, or an exclusive claim anywhere, is in use."""
+        """Reject a node with a conflicting disk, or any node while an exclusive claim is in use."""
         for disk in _disks(pod):
             for other in node.pods.values():
                 if _conflicts(disk, _disks(other)):
                     return Status.unschedulable(_DISK, volume=disk["name"], used_by=str(other.key))
         note = state.get(_NOTE)
         if note is not None and note.uses > 0:
+            # Unschedulable on every node, not unresolvable: evicting the user of the claim helps.
             return Status.unschedulable(self._in_use, claims=sorted(map(str, note.claims)))
         return SUCCESS
 
 
 def _disks(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
-    """Return the pod's inline volumes that cannot be shared at will."""
+    """Return the pod's inline volumes that pods cannot share freely."""
     return pod.part(VolumeRestrictions, _read_disks)
 
 
@@ -125,7 +126,8 @@ def _conflicts(volume: ReadOnlyObject, others: Iterable[ReadOnlyObject]) -> bool
 
 
 def _same_disk(kind: str, one: ReadOnlyObject, other: ReadOnlyObject) -> bool:
-    """Whether both are the same disk, and one of the two would write it."""
+    """Return whether both are the same disk, and one of the two writes it."""
+    # An EBS volume can be attached only once, also for reading.
     if kind == "awsElasticBlockStore":
         return bool(one["volumeID"] == other["volumeID"])
     if one.get("readOnly") and other.get("readOnly"):
@@ -140,11 +142,11 @@ def _same_disk(kind: str, one: ReadOnlyObject, other: ReadOnlyObject) -> bool:
 
 
 def _frees_volume(pod: PodInfo, event: ClusterEvent) -> bool:
-    """Whether the pod that is gone had a disk or claim of the pod."""
-    gone = event.old or event.new
-    if gone is None or gone["metadata"].get("namespace", "") != pod.namespace:
+    """Return whether the deleted pod used a disk or claim of the pod."""
+    deleted = event.old or event.new
+    if deleted is None or deleted["metadata"].get("namespace", "") != pod.namespace:
         return False
-    other = PodInfo(gone)
+    other = PodInfo(deleted)
     if any(_conflicts(disk, _disks(other)) for disk in _disks(pod)):
         return True
     return not set(named_claims_of(pod)).isdisjoint(named_claims_of(other))

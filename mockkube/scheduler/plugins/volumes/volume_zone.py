@@ -1,4 +1,4 @@
-"""Volumes that are bound to zones by their labels.
+"""VolumeZone plugin: filter nodes outside the zones of the pod's bound volumes.
 
 upstream 1.36: pkg/scheduler/framework/plugins/volumezone/volume_zone.go
 """
@@ -25,14 +25,14 @@ _KEYS: Final = (f"{_BETA}/zone", f"{_BETA}/region", f"{_GENERAL}/zone", f"{_GENE
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a volume is, by one of its labels."""
+    """Topology label of a volume with the values that it allows."""
 
     volume: str
     key: str
     values: frozenset[str]
 
     def admits(self, node: NodeInfo) -> bool:
-        """Whether the node is there; a label of old is also looked for under its present name."""
+        """Return whether the node has one of the values; a beta label is also compared with the node's GA label."""
         value = node.labels.get(self.key)
         if value is None:
             value = node.labels.get(self.key.replace(_BETA, _GENERAL))
@@ -43,7 +43,7 @@ _NOTE: Final = Slot[Sequence[Place]]("VolumeZone")
 
 
 class VolumeZone(PreFilterPlugin, FilterPlugin):
-    """Refuses nodes outside the zones that a bound volume is labelled with; nodes without any zone are fine."""
+    """Filters nodes outside the zones of a bound volume; nodes without zone labels pass."""
 
     name = "VolumeZone"
 
@@ -53,7 +53,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
         self._classes = context.caches.of("StorageClass")
 
     def interests(self) -> Sequence[Interest]:
-        """Ask for what brings a volume, binds a claim, or moves a volume or a node."""
+        """Register for new and changed volumes, claims and nodes, and for new classes."""
         return (
             Interest(Subject.STORAGE_CLASS, Action.ADD, _is_delayed_class),
             Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL),
@@ -62,7 +62,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
         )
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
-        """Note where the pod's bound volumes are; SKIP if none of them says."""
+        """Collect the topology labels of the pod's bound volumes; skip pods without any."""
         places: list[Place] = []
         for key in named_claims_of(pod):
             found = self._places(key)
@@ -75,7 +75,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
         return PreFiltered()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Refuse a node that is in zones, but not in those of the volumes."""
+        """Reject a node that has zone labels, but not those of the volumes."""
         if not any(key in node.labels for key in _KEYS):
             return SUCCESS
         for place in state.get(_NOTE) or ():
@@ -98,7 +98,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
         return places_of(volume)
 
     def _unbound(self, claim: ReadOnlyObject) -> list[Place] | Status:
-        """Return nothing for a claim that is bound only once its pod has a node."""
+        """Return nothing for a claim that is bound together with the pod's node, or the error."""
         name = class_of(claim)
         if not name:
             return Status.unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
@@ -112,11 +112,12 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
 
 
 def places_of(volume: ReadOnlyObject) -> list[Place]:
-    """Return where a volume is; a label that lists an empty zone says nothing."""
+    """Return the topology labels of a volume; a label with an empty zone is ignored."""
     labels = volume["metadata"].get("labels") or {}
     places = []
     for key in _KEYS:
         if key in labels:
+            # A regional volume lists its zones in one label, joined by two underscores.
             values = frozenset(value.strip() for value in labels[key].split("__"))
             if "" not in values:
                 places.append(Place(volume["metadata"]["name"], key, values))
