@@ -168,7 +168,7 @@ def _validate_scope(
     *,
     operations: tuple[str, ...] = (),
 ) -> list[FieldError]:
-    """Validate what both kinds of policies share: failure policy, parameters, matching."""
+    """Validate the fields of both kinds of policies: failure policy, parameters, matching."""
     spec, match = obj["spec"], obj["spec"].get("matchConstraints")
     policy = spec.get("failurePolicy")
     errors: list[FieldError] = []

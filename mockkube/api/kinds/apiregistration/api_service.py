@@ -45,13 +45,13 @@ class APIServiceStrategy(StatusStrategy):
     allow_unconditional_update = False
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """Validate the name as a path segment; validate_create compares it with the spec."""
+        """Validate the name as a path segment; validation of the object compares it with the spec."""
         return names.path_segment(name)
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
         """Reset the status; an APIService without a service is available immediately."""
         super().prepare_create(obj, judge)
-        # The availability controller looks at remote APIServices only, so the condition of a local one is set here.
+        # No server has to be reached for a local APIService, so it is available from the beginning.
         if (obj.get("spec") or {}).get("service") is None:
             local = {
                 "type": "Available",

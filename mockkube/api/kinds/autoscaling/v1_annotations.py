@@ -172,7 +172,7 @@ def behavior_from_internal(given: Any) -> Object:
     """Return the behavior in the form of v2; empty if it is malformed."""
     if not isinstance(given, dict):
         return {}
-    # Go's JSON decoder matches field names without regard to case, and the annotation has been written in both forms.
+    # Go's JSON decoder matches field names without regard to case.
     sides = {name.lower(): rules for name, rules in given.items()}
     if not all(isinstance(rules, dict | None) for rules in sides.values()):
         return {}

@@ -39,8 +39,8 @@ def validate_job_status(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) 
     now, was = _Side(new), _Side(old)
     errors = nonnegatives(now.status, "status", "active", "succeeded", "failed", "ready", "terminating")
     errors += _validate_uncounted(now)
-    # With JobManagedBy third parties write the status, so the transitions that only upstream's own controller made are
-    # checked.
+    # With JobManagedBy other controllers write the status, too, so transitions are checked that only the built-in
+    # controller made before.
     strict = judge.caps.enabled("JobManagedBy")
     if strict:
         errors += _validate_completion(now, was) + _validate_end(now, was)

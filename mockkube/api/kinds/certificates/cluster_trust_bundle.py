@@ -36,7 +36,7 @@ class ClusterTrustBundleStrategy(Strategy):
     selectable = ("spec.signerName",)
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """Accept any name; validate_create checks it against the signer."""
+        """Accept any name; validation of the object checks it against the signer."""
         return []
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:

@@ -78,7 +78,7 @@ class EventStrategy(Strategy):
 
     def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
         """Return reason, type, source and involved object, under the names of both groups."""
-        # Both groups share stored objects and hence these fields; `selectable` says which names a group accepts.
+        # Both groups share stored objects and hence these fields; each group has a list of the names it accepts.
         involved, reporter = obj.get("involvedObject") or {}, obj.get("reportingComponent", "")
         fields = {
             "reason": obj.get("reason", ""),

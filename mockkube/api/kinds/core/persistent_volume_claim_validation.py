@@ -143,7 +143,7 @@ def validate_claim_template(template: ReadOnlyObject, at: str, rules: ClaimRules
     for field, value in meta.items():
         if field not in _TEMPLATE_META and value is not None:
             # Upstream makes the path from Go's field name `UID` by lowering its first letter.
-            name = "uID" if field == "uid" else field  # as upstream makes it of Go's `UID`
+            name = "uID" if field == "uid" else field
             errors.append(forbidden(f"{at}.metadata.{name}", "cannot be set"))
     return errors + validate_claim_spec(template.get("spec", {}), f"{at}.spec", rules)
 

@@ -46,8 +46,7 @@ class ClusterRoleStrategy(RoleStrategy):
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate as on creation; tolerate label values of stored selectors."""
         lenient = bool(_validate_aggregation(old, lenient=False))
-        # The class is named because `super().validate_update` would come back to the strict validate_create of this
-        # class.
+        # The class is named because `super().validate_update` would come back to the strict validation of this class.
         return RoleStrategy.validate_create(self, new, judge) + _validate_aggregation(new, lenient=lenient)
 
 

@@ -61,7 +61,6 @@ def _validate_range(bounds: ReadOnlyObject, usual: Quantity, most: Quantity, at:
         errors.append(invalid(f"{at}.min", str(usual), f"default is less than min: {low}"))
     if high is not None:
         if low > high:
-            # step.
             # Upstream prints the lower amount at the path of the upper bound.
             errors.append(invalid(f"{at}.max", str(low), f"min is larger than max: {high}"))
         if high > most:

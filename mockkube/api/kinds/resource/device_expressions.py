@@ -24,7 +24,7 @@ def accept(expression: str, at: str, judge: Judge, stored: bool) -> list[FieldEr
 def validate_selectors(
     selectors: list[ReadOnlyObject] | None, at: str, judge: Judge, check: ExpressionCheck, *, stored: bool = False
 ) -> list[FieldError]:
-    """Validate device selectors, each of which is one CEL expression."""
+    """Validate device selectors, which are CEL expressions."""
 
     def validate_selector(selector: ReadOnlyObject, here: str) -> list[FieldError]:
         if selector.get("cel") is None:

@@ -78,7 +78,7 @@ def validate_device(
 
 
 def validate_counters(holder: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Validate named counters, of which there must be one."""
+    """Validate named counters; at least one is required."""
     counters = holder.get("counters")
     if not counters:
         return [required(f"{at}.counters")]

@@ -24,7 +24,7 @@ _CLAIM_FIELDS: Final = ("name", "resourceClaimName", "resourceClaimTemplateName"
 
 
 def drop_disabled_terms(new: Object, old: ReadOnlyObject, judge: Judge, vacant: ReadOnlyObject) -> None:
-    """Drop fields of disabled gates; `vacant` has values that replace dropped fields."""
+    """Drop fields of disabled gates; the last argument has values that replace dropped fields."""
     # upstream 1.36: pkg/registry/scheduling/podgroup/strategy.go
     for gate, fields in _GATED:
         if judge.caps.enabled(gate):

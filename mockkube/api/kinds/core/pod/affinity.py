@@ -140,7 +140,7 @@ def node_selector_terms(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
 
 
 def required_terms(spec: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
-    """Return the required node selector terms, of which one must match."""
+    """Return the required node selector terms; a node has to match one of them."""
     affinity = spec.get("affinity", {}).get("nodeAffinity", {})
     terms: Sequence[ReadOnlyObject] = affinity.get(REQUIRED, {}).get("nodeSelectorTerms") or ()
     return terms

@@ -77,7 +77,7 @@ def drop_disabled_pod_fields(new: Object, old: ReadOnlyObject | None, caps: Capa
     """Drop the fields of disabled gates from a pod spec, unless the old spec uses them."""
     before = old or {}
     # An unchanged spec, the most frequent update, has nothing to drop.
-    for items, fields in _off(caps) if new != before else ():  # what the old spec has is kept
+    for items, fields in _off(caps) if new != before else ():
         if any(field in item for item in items(before) for field in fields):
             continue
         for item in items(new):

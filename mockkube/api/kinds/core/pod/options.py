@@ -98,12 +98,11 @@ class PodRules:
         return validate_tolerations(tolerations, at, extensions=self.extensions, allowed=self.allowed)
 
 
+# Cached, so that equal capabilities give the identical object: the cache of valid specs compares options by identity.
 @lru_cache(maxsize=64)
 def pod_rules(caps: Capabilities, extensions: Extensions, *, is_pod: bool = True) -> PodRules:
     """Return the options for a new pod or template."""
     rules = PodRules(
-        # Cached per set of capabilities, so that one object stands for one set of options: the cache of valid specs
-        # compares options by identity.
         containers=ContainerRules(
             env=EnvRules(is_on(caps, "RelaxedEnvironmentVariableValidation"), is_on(caps, "EnvFiles")),
             restart_rules=is_on(caps, "ContainerRestartRules"),

@@ -33,7 +33,7 @@ def validate_pod_status(
     spec, status, before = new.get("spec", {}), new.get("status", {}), old.get("status", {})
     errors = validate_pod_annotation_change(new, old, rules)
     errors += _validate_conditions(status.get("conditions", ()))
-    # `prepare_update` restores the spec, so this never happens by way of the API; the check is upstream's.
+    # The strategy restores the spec before validation, so this cannot happen through the API.
     if spec.get("nodeName") != old.get("spec", {}).get("nodeName"):
         errors.append(forbidden("status.nodeName", "may not be changed directly"))
     errors += _validate_nomination(status, old, caps)

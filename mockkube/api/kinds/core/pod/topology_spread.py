@@ -36,7 +36,7 @@ def validate_topology_spread(constraints: Sequence[ReadOnlyObject], at: str, rul
 
 
 def _validate_constraint(constraint: ReadOnlyObject, at: str, rules: SpreadRules, *, again: bool) -> list[FieldError]:
-    """Validate one constraint; `again` if a later one has the same key and action."""
+    """Validate one constraint; the flag tells that a later one has the same key and action."""
     skew, key, action = (constraint.get(name) for name in ("maxSkew", "topologyKey", "whenUnsatisfiable"))
     errors = []
     if not skew or skew < 0:

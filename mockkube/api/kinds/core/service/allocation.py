@@ -1,7 +1,7 @@
 """Decide which cluster IPs and node ports a service needs, and fill in its IP families.
 
-Pure functions: the allocators are in the registry, which calls `settle_create` or `settle_update`, then allocates what
-is needed, all before the hooks of the strategy.
+Pure functions: the allocators are in the registry, which first has the IP families filled in, then allocates what is
+needed, all before the hooks of the strategy.
 
 upstream 1.36: pkg/registry/core/service/storage/alloc.go
 """

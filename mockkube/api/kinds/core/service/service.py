@@ -80,7 +80,7 @@ class ServiceStrategy(StatusStrategy):
         return {"spec.clusterIP": spec.get("clusterIP", ""), "spec.type": spec.get("type", "")}
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """Accept any name; validate_create checks it by a rule that depends on a gate."""
+        """Accept any name; validation of the object checks it, by a rule that depends on a gate."""
         return []
 
     def empty_status(self) -> Object:
