@@ -31,8 +31,9 @@ def command(pod: str, output: str, **asked: Any) -> Exit:
 
     What scheduler, kubelet and controller manager decide is decided again. For a pod that does not get on, single
     changes are tried: gates and versions of one component, tolerations, taints, room, wishes given up. The exit code
-    is 1 for a pod that is stopped by something, 2 for one that is not there. Of what makes pods, like
-    deployment/NAME, it is told whether they would be stored and, of a daemonset, on which nodes one is wanted.
+    is 1 for a pod that is stopped by something, 2 for one that is not there. For a workload, like deployment/NAME, the
+    first pod that does not run is explained; also whether the API server would store its pods and, for a daemonset, on
+    which nodes it wants none.
     """
     kind, _, name = pod.rpartition("/")
     report = _report(kind if kind.lower() not in _PODS else "", name, asked)
@@ -42,7 +43,7 @@ def command(pod: str, output: str, **asked: Any) -> Exit:
 
 def _exit(report: Mapping[str, Any]) -> Exit:
     if "maker" in report:
-        return Exit.FAILED if report["refusals"] or not report["pods"] else Exit.OK
+        return Exit.FAILED if report["refusals"] or report["stopped"] or not report["pods"] else Exit.OK
     if report["gone"]:
         return Exit.USAGE
     from mockkube.explain.pod_fate import TURNED_AWAY

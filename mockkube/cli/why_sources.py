@@ -91,11 +91,15 @@ async def report_made_here(asked: Asked) -> dict[str, Any]:
 
 
 async def report_of_maker(asked: Asked, kind: str) -> dict[str, Any]:
-    """Return what would become of the pods of something that makes pods; ConfigurationError if there is none."""
+    """Return what would become of the pods of a workload, with an account of the first that does not run.
+
+    ConfigurationError if there is no such workload.
+    """
     from mockkube.client.http import HttpClient
     from mockkube.client.protocol import Key
     from mockkube.explain.owner_explanation import making_of
     from mockkube.explain.owners import maker_of
+    from mockkube.explain.pod_explainer import Question
     from mockkube.runtime.clock import RealClock
 
     clock = RealClock()
@@ -105,7 +109,13 @@ async def report_of_maker(asked: Asked, kind: str) -> dict[str, Any]:
             raise ConfigurationError(
                 f"there is no {kind}/{asked.name} that makes pods: name a pod, its namespace with -n"
             )
-        return (await making_of(client, await _team(client, asked), maker, clock.now())).as_json()
+        team = await _team(client, asked)
+        making = await making_of(client, team, maker, clock.now())
+        if not making.stopped:
+            return {**making.as_json(), "stoppedPod": None}
+        question = Question(client, team, clock, scheduler_configuration(asked.config))
+        account = await question.account(Key(asked.namespace, making.stopped[0]))
+        return {**making.as_json(), "stoppedPod": account.as_json()}
 
 
 async def _team(client: "Client", asked: Asked) -> "Team":

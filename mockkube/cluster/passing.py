@@ -18,10 +18,15 @@ def configuration_of(settings: Mapping[str, Any]) -> ClusterConfiguration:
 
     `settings` are those of `mockkube up` by their names in Python; ConfigurationError for what cannot be meant.
     """
+    refuse_unknown(settings)
+    return resolve({"ephemeral": True, "port": 0, **settings}, {})
+
+
+def refuse_unknown(settings: Mapping[str, Any]) -> None:
+    """Raise ConfigurationError for names that are no settings."""
     known = [setting.name for setting in SETTINGS]
     if unknown := [name for name in settings if name not in known]:
         raise ConfigurationError("; ".join(_explain_unknown(name, known) for name in unknown))
-    return resolve({"ephemeral": True, "port": 0, **settings}, {})
 
 
 def _explain_unknown(name: str, known: list[str]) -> str:

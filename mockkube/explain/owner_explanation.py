@@ -27,6 +27,8 @@ class Making:
     maker: Key
     kind: str
     pods: Sequence[str]
+    stopped: Sequence[str]
+    """The pods that are Pending or Failed, those that are Pending first."""
     refusals: Sequence[str]
     """Why the API server would not store a pod of it."""
     nodes: Sequence[tuple[str, str]]
@@ -38,6 +40,7 @@ class Making:
         return {
             "maker": {"kind": self.kind, "namespace": self.maker.namespace, "name": self.maker.name},
             "pods": list(self.pods),
+            "stopped": list(self.stopped),
             "refusals": list(self.refusals),
             "nodes": [{"node": node, "reason": reason} for node, reason in self.nodes],
             "whatIf": [one.as_json() for one in self.remedies],
@@ -54,7 +57,18 @@ async def making_of(client: Client, team: Team, maker: ReadOnlyObject, now: date
         every = (await client.list("Node")).items
         nodes = [(key_of(node).name, why) for node in every if (why := _unwanted(maker, node, team.manager))]
         remedies += _of_manager(maker, every, team.manager)
-    return Making(key_of(maker), maker["kind"], await pods_of(client, maker), refusals, nodes, remedies)
+    pods = await pods_of(client, maker)
+    names = [key_of(pod).name for pod in pods]
+    return Making(key_of(maker), maker["kind"], names, _stopped(pods), refusals, nodes, remedies)
+
+
+def _stopped(pods: Sequence[ReadOnlyObject]) -> list[str]:
+    by_phase: dict[str, list[str]] = {"Pending": [], "Failed": []}
+    for pod in pods:
+        phase = (pod.get("status") or {}).get("phase")
+        if phase in by_phase and "deletionTimestamp" not in pod["metadata"]:
+            by_phase[phase].append(key_of(pod).name)
+    return [*by_phase["Pending"], *by_phase["Failed"]]
 
 
 # Would a pod be stored

@@ -54,7 +54,7 @@ async def maker_of(client: Client, key: Key, called: str = "") -> ReadOnlyObject
 
 async def _told(client: Client, maker: ReadOnlyObject) -> str:
     title = f"{maker['kind'].lower()} {maker['metadata']['name']}"
-    pods = await pods_of(client, maker)
+    pods = [key_of(pod).name for pod in await pods_of(client, maker)]
     if pods:
         more = ", ..." if len(pods) > _SHOWN_MAX else ""
         return (
@@ -63,13 +63,13 @@ async def _told(client: Client, maker: ReadOnlyObject) -> str:
     return f": {title} has no pods{_failure(maker)}"
 
 
-async def pods_of(client: Client, maker: ReadOnlyObject) -> list[str]:
-    """Return the names of the pods that belong to something, be it by way of others."""
+async def pods_of(client: Client, maker: ReadOnlyObject) -> list[ReadOnlyObject]:
+    """Return the pods that belong to an object, directly or through a ReplicaSet or Job."""
     space = Selection(maker["metadata"].get("namespace", ""))
     uids = {maker["metadata"]["uid"]}
     for kind in ("ReplicaSet.apps", "Job.batch"):
         uids |= {one["metadata"]["uid"] for one in (await client.list(kind, space)).items if _owners(one) & uids}
-    return [key_of(pod).name for pod in (await client.list("Pod", space)).items if _owners(pod) & uids]
+    return [pod for pod in (await client.list("Pod", space)).items if _owners(pod) & uids]
 
 
 def _owners(obj: ReadOnlyObject) -> set[str]:

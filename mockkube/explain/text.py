@@ -33,17 +33,23 @@ def lines(report: ReadOnlyObject) -> Iterator[str]:
 
 def lines_of_maker(report: ReadOnlyObject) -> Iterator[str]:
     """Yield what `Making.as_json` says, line by line."""
-    maker, pods = report["maker"], report["pods"]
+    maker, pods, stopped = report["maker"], report["pods"], report["stopped"]
     count = f"{len(pods)} {'pod' if len(pods) == 1 else 'pods'}"
-    yield f"{maker['kind']} {maker['namespace']}/{maker['name']} has {count}."
+    running = f"; {len(stopped)} of them {'does' if len(stopped) == 1 else 'do'} not run" if stopped else ""
+    yield f"{maker['kind']} {maker['namespace']}/{maker['name']} has {count}{running}."
     yield from (f"The API server refuses pods of it: {one}" for one in report["refusals"])
     yield from (f"It wants no pod on {one['node']}: {one['reason']}" for one in report["nodes"])
     if report["whatIf"]:
         yield ""
         yield from _table(("IT WOULD HELP", "IF", "THEN ON"), [row[:3] for row in _remedies(report["whatIf"])])
-    if pods:
+    if report["stoppedPod"] is not None:
         yield ""
-        yield f"Of its pods ask by name, like: mockkube why -n {maker['namespace']} pod/{pods[0]}"
+        yield from lines(report["stoppedPod"])
+    others = stopped[1:] if stopped else pods
+    if others:
+        intent = "For the next pod" if stopped else "To explain one of them"
+        yield ""
+        yield f"{intent}: mockkube why -n {maker['namespace']} pod/{others[0]}"
 
 
 def _nodes(report: ReadOnlyObject) -> Iterator[str]:

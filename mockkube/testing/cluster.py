@@ -31,6 +31,9 @@ class MockKube:
     """
 
     def __init__(self, **settings: Any) -> None:
+        from mockkube.cluster.passing import refuse_unknown
+
+        refuse_unknown(settings)
         self._settings = settings
         self._running: Running | None = None
         self._stack = AsyncExitStack()

@@ -94,6 +94,8 @@ def test_what_makes_no_pods_says_who_refuses_them() -> None:
     report = {
         "maker": {"kind": "DaemonSet", "namespace": "default", "name": "d"},
         "pods": ["d-1"],
+        "stopped": [],
+        "stoppedPod": None,
         "refusals": ["spec: bad"],
         "nodes": [{"node": "n1", "reason": "taint a:NoSchedule"}],
         "whatIf": [remedy("gate", "kube-apiserver", "X=true")],
@@ -106,5 +108,24 @@ def test_what_makes_no_pods_says_who_refuses_them() -> None:
         "IT WOULD HELP   IF                      THEN ON",
         "gate            kube-apiserver X=true   n1",
         "",
-        "Of its pods ask by name, like: mockkube why -n default pod/d-1",
+        "To explain one of them: mockkube why -n default pod/d-1",
+    ]
+
+
+def test_a_workload_shows_why_its_first_pod_does_not_run() -> None:
+    report = {
+        "maker": {"kind": "Deployment", "namespace": "default", "name": "web"},
+        "pods": ["a", "p", "q"],
+        "stopped": ["p", "q"],
+        "stoppedPod": PENDING,
+        "refusals": [],
+        "nodes": [],
+        "whatIf": [],
+    }
+    assert list(lines_of_maker(report)) == [
+        "Deployment default/web has 3 pods; 2 of them do not run.",
+        "",
+        *lines(PENDING),
+        "",
+        "For the next pod: mockkube why -n default pod/q",
     ]
