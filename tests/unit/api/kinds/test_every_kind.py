@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 from importlib import resources
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mockkube.api import catalogue
@@ -98,6 +98,7 @@ def test_columns_are_described_and_typed(kind) -> None:
         assert column.priority in (0, 1)
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # on a busy machine
 @given(OBJECTS)
 def test_printers_take_any_object(obj: Object) -> None:
     for kind in KINDS:
