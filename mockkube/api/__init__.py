@@ -1,1 +1,1 @@
-"""The API's resources: schemas per version, kinds, codec, selectors, validation, errors."""
+"""Kubernetes API objects: schemas per version, kinds, codec, selectors, validation, errors."""

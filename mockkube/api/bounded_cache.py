@@ -1,4 +1,4 @@
-"""A cache with limits: how many entries it has, and how large they are together. Several threads may use it."""
+"""Thread-safe LRU cache, bounded by its number of entries and by their total size."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -12,7 +12,7 @@ BYTES_MAX: Final = 32 * 1024 * 1024
 
 
 class BoundedCache(Generic[K, V]):
-    """Forgets the entries unused for longest. What `size_of` finds larger than all may be together is not kept."""
+    """LRU cache. A value that `size_of` finds larger than the total bound is not cached."""
 
     def __init__(
         self, entries_max: int, *, bytes_max: int = BYTES_MAX, size_of: Callable[[V], int] | None = None
@@ -26,16 +26,16 @@ class BoundedCache(Generic[K, V]):
         return len(self._entries)
 
     def get(self, key: K) -> V | None:
-        """Return what was kept for a key."""
+        """Return the cached value of a key, None if there is none."""
         with self._lock:
-            found = self._entries.get(key)
-            if found is None:
+            entry = self._entries.get(key)
+            if entry is None:
                 return None
             self._entries.move_to_end(key)
-            return found[0]
+            return entry[0]
 
     def put(self, key: K, value: V) -> None:
-        """Keep a value for a key."""
+        """Cache a value and drop the least recently used entries beyond the bounds."""
         size = self._size_of(value) if self._size_of is not None else 0
         if size > self._bytes_max:
             return

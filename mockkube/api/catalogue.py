@@ -1,4 +1,4 @@
-"""Every built-in kind by its names, scope, verbs, versions and subresources, and the way to its rules.
+"""Catalogue of the built-in kinds: names, scope, verbs, versions, subresources, and where their rules are.
 
 `KINDS` is read from an index, which `make kinds` derives from the records in `api/kinds/`: importing all of these
 would take longer than a server needs to start. `load` imports one. The schemas know which versions exist in a
@@ -31,8 +31,8 @@ class Subresource:
     name: str
     kind: str
     verbs: tuple[str, ...]
+    # Group and version of the body's kind, if not those of the resource.
     group_version: str = ""
-    """Group and version of the body's kind, if not those of the resource."""
 
 
 STATUS: Final = Subresource("status", "", _CHANGE)
@@ -53,12 +53,12 @@ class KindInfo:
     verbs: tuple[str, ...] = ALL
     versions: tuple[str, ...] = ("v1",)
     subresources: tuple[Subresource, ...] = ()
+    # Warning that comes with every response.
     deprecation: str = ""
-    """Warning in every response."""
+    # Group and plural under which the objects are stored, if they are those of another kind, too.
     stored_as: tuple[str, str] | None = None
-    """Group and plural under which the objects are stored, when another kind shares them."""
+    # Path to the pod spec of an object; empty for kinds without pods.
     pod_spec: tuple[str, ...] = ()
-    """Path to the pod spec of an object; empty for kinds without pods."""
 
     @property
     def list_kind(self) -> str:
@@ -71,7 +71,7 @@ class KindInfo:
 
 
 def stable(version: str) -> bool:
-    """Return whether a version is served by default."""
+    """Return whether a version is stable, and thus served by default."""
     return re.fullmatch(r"v\d+", version) is not None
 
 
@@ -97,10 +97,10 @@ def _entry(row: dict[str, Any]) -> _Entry:
 _INDEX: Final = tuple(map(_entry, json.loads(resources.files("mockkube.api").joinpath("data/kinds.json").read_bytes())))
 KINDS: Final = tuple(entry.info for entry in _INDEX)
 _BY_NAME: Final = {(entry.info.group, entry.info.kind): entry for entry in _INDEX}
+# Kinds whose versions differ by more than their name.
 CONVERTED: Final = frozenset(entry.info.kind for entry in _INDEX if entry.converts)
-"""Kinds whose versions differ by more than their name."""
+# Path from an object to its pod spec, by kind.
 POD_SPECS: Final[Mapping[str, tuple[str, ...]]] = {kind.kind: kind.pod_spec for kind in KINDS if kind.pod_spec}
-"""Path from an object to its pod spec, by kind."""
 
 
 @cache

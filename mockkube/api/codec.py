@@ -1,7 +1,7 @@
-"""Decoding as a Go binary of one version does: prune, type-check, drop empty values, fill what is always written.
+"""Decoding as a Go binary of one version does: prune, type-check, drop empty values, add those always written.
 
-`decode` is a hot path: it builds a fresh object in one walk of compiled closures and says only *that* something
-was wrong. What exactly, with Go's words, is found by a second walk in `complaints.py`, which only a bad request pays.
+`decode` is a hot path: it builds a fresh object in one walk of compiled closures, and reports only *that* there was
+an error. A second walk in `decoding_errors.py` finds which one, in Go's words; only a bad request pays for it.
 """
 
 import base64
@@ -16,11 +16,11 @@ from mockkube.api.types import Object
 
 
 class Mismatch(ValueError):
-    """A value does not have the type of its field."""
+    """Value that does not have the type of its field."""
 
 
 class Found:
-    """What a decoding came across."""
+    """Result of a decoding besides the object: whether there were unknown fields."""
 
     __slots__ = ("unknown",)
 
@@ -29,8 +29,8 @@ class Found:
 
 
 Decoder = Callable[[Any, Found], Any]
+# Whole numbers below are written without a point.
 _PLAIN_MAX: Final = 1e15
-"""Whole numbers below are written without a point."""
 _EMPTY_SCALARS: Final = {
     Shape.STRING: "",
     Shape.BYTES: None,
@@ -51,16 +51,20 @@ class Codec:
         self._decoders: CompiledTable[int, Decoder] = CompiledTable()
 
     def decode(self, node: Node, value: Any, found: Found) -> Object:
-        """Return a fresh object holding what this version knows of `value`; Mismatch when a type is wrong."""
+        """Return a fresh object with the fields that this version knows; raise Mismatch for a wrong type."""
         decoded: Object = self.decoder(node)(value, found)
         return decoded
 
     def decoder(self, node: Node) -> Decoder:
-        """The compiled decoder of a type; recursion goes through the table, so types may contain themselves."""
+        """Return the compiled decoder of a type."""
+        # A reference with attributes of its own copies the node, but shares the fields, and so the decoder.
         key = id(node.fields) if node.shape is Shape.STRUCT else id(node)
         decoders = self._decoders
         return decoders.get(key) or decoders.find(
-            key, lambda: self._compile(node), lambda value, found: decoders[key](value, found)
+            # Types may contain themselves: while one is compiled, its parts refer to it through the table.
+            key,
+            lambda: self._compile(node),
+            lambda value, found: decoders[key](value, found),
         )
 
     def _compile(self, node: Node) -> Decoder:
@@ -91,6 +95,7 @@ class Codec:
         look = decoders.get
 
         def decode(value: Any, found: Found) -> Any:
+            # `__class__ is` instead of isinstance: decoded JSON has no subclasses, and a bool must not pass for an int.
             if value.__class__ is not dict:
                 raise Mismatch
             out = {}
@@ -111,14 +116,14 @@ class Codec:
 
 
 def _dropped_when_empty(node: Node, pointer: bool, omit_empty: bool) -> bool:
-    """Whether an empty value of this field disappears when written. An empty list or map is stored as none at all."""
+    """Return whether an empty value of this field is dropped on write; empty lists and maps always are."""
     if node.shape in (Shape.LIST, Shape.MAP):
         return True
     return omit_empty and not pointer and not node.is_struct and node.shape is not Shape.ANY
 
 
 def empty_of(node: Node) -> Callable[[], Any]:
-    """A maker of the value Go writes when nothing was given."""
+    """Return a function that makes the value Go writes for an absent field."""
     if node.shape is not Shape.STRUCT:
         scalar = _EMPTY_SCALARS.get(node.shape)
         return lambda: scalar
@@ -129,7 +134,7 @@ def empty_of(node: Node) -> Callable[[], Any]:
 
 
 def _schema_or(other: type, decoder: Decoder) -> Decoder:
-    """What is unknown in such a schema is dropped without a word, as by a type that reads its own text."""
+    """Return the decoder of a field that holds a schema or another type; unknown fields are not reported."""
 
     # upstream 1.36: apiextensions-apiserver/pkg/apis/apiextensions/v1/marshal.go
     def decode(value: Any, found: Found) -> Any:
@@ -145,7 +150,8 @@ def _schema_or(other: type, decoder: Decoder) -> Decoder:
 
 
 def _empty_value_of(node: Node) -> Callable[[], Any]:
-    """A maker of the value that null stands for in a map; bytes are stored as none, not as null."""
+    """Return a function that makes the value which replaces null in a map."""
+    # Go decodes null to an empty slice of bytes, which JSON shows as an empty text.
     return (lambda: "") if node.shape is Shape.BYTES else empty_of(node)
 
 
@@ -155,6 +161,7 @@ def _list(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
         def decode_strings(value: Any, found: Found) -> Any:
             if value.__class__ is not list:
                 raise Mismatch
+            # Lists of strings are the most common ones: one that holds nothing but strings is shared, not copied.
             for item in value:
                 if item.__class__ is not str:
                     return ["" if item is None else _string(item, found) for item in value]
@@ -215,6 +222,7 @@ def _bytes(value: Any, found: Found) -> Any:
     try:
         return base64.b64encode(base64.b64decode(value, validate=True)).decode()
     except ValueError:
+        # Go's base64 decoder ignores line ends, which `validate=True` does not.
         stripped = value.replace("\n", "").replace("\r", "")
         try:
             return base64.b64encode(base64.b64decode(stripped, validate=True)).decode()

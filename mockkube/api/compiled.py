@@ -1,4 +1,4 @@
-"""What is compiled from types when it is first needed, by whichever thread needs it."""
+"""Table of decoders and other values that are compiled when first needed, by any thread."""
 
 from collections.abc import Callable
 from threading import RLock
@@ -9,7 +9,7 @@ V = TypeVar("V")
 
 
 class CompiledTable(Generic[K, V]):
-    """A table that compiles its entries, which may need one another. No thread sees what is half compiled."""
+    """Table that compiles its entries, which may need one another; threads see only finished ones."""
 
     def __init__(self) -> None:
         self._done: dict[K, V] = {}
@@ -22,7 +22,7 @@ class CompiledTable(Generic[K, V]):
         return self._done.get(key)
 
     def find(self, key: K, compile_: Callable[[], V], meanwhile: V) -> V:
-        """Return the entry of a key; compile it if it is new. While that lasts, its parts find `meanwhile`."""
+        """Return the entry of a key, compiled if it is new; until then its parts get `meanwhile`."""
         known = self._done.get(key)
         if known is not None:
             return known
@@ -33,16 +33,17 @@ class CompiledTable(Generic[K, V]):
             self._begun[key] = meanwhile
             self._depth += 1
             try:
-                made = self._begun[key] = compile_()
+                entry = self._begun[key] = compile_()
             except BaseException:
                 self._begun.pop(key, None)
                 raise
             finally:
                 self._depth -= 1
+            # Entries refer to each other: they are published together, once the outermost one is complete.
             if not self._depth:
                 self._done.update(self._begun)
                 self._begun.clear()
-            return made
+            return entry
 
     def __getitem__(self, key: K) -> V:
         return self._done[key]

@@ -1,4 +1,4 @@
-"""What is wrong with a body, in the words of Go's decoder: the slow second walk after `codec.decode` complained."""
+"""Decoding errors in the words of Go's decoder: a slow second walk after `codec.decode` has failed."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _GO_SCALARS: Final = {Shape.BOOL: "bool", Shape.INT32: "int32", Shape.INT64: "in
 
 
 def unknown_fields(node: Node, value: Any, at: str = "") -> Iterator[str]:
-    """Paths of the fields this type does not have, in the order of the document."""
+    """Yield the paths of the fields that a type does not have, in the order of the document."""
     if node.shape is Shape.STRUCT and isinstance(value, dict):
         for key, item in value.items():
             path = f"{at}.{key}" if at else key
@@ -30,14 +30,14 @@ def unknown_fields(node: Node, value: Any, at: str = "") -> Iterator[str]:
 
 
 def mismatch(node: Node, value: Any) -> str:
-    """What ends the decoding, or else the first type error, as `encoding/json` words it."""
-    found = list(_mismatches(node, value, "", ""))
-    fatal = next((one for one in found if isinstance(one, _Fatal)), None)
-    return fatal or next(iter(found), "json: cannot unmarshal the value")
+    """Return the error that ends the decoding, else the first type error, as `encoding/json` words it."""
+    errors = list(_mismatches(node, value, "", ""))
+    fatal = next((one for one in errors if isinstance(one, _Fatal)), None)
+    return fatal or next(iter(errors), "json: cannot unmarshal the value")
 
 
 class _Fatal(str):
-    """A complaint with which decoding ends: of a type that reads its own text. After all others it goes on."""
+    """Error of a type that parses its own text: it ends the decoding, while others are collected."""
 
     __slots__ = ()
 
@@ -109,7 +109,7 @@ def _cannot(value: Any, struct: str, path: str, go: str) -> str:
 
 
 def _described(value: Any, *, numeric: bool = False) -> str:
-    """What a value is; a number that does not fit a number is shown."""
+    """Return the JSON kind of a value; with `numeric`, a number is shown as well."""
     match value:
         case bool():
             return "bool"
@@ -124,24 +124,25 @@ def _described(value: Any, *, numeric: bool = False) -> str:
 
 
 def _base64(text: str) -> Iterator[str]:
-    """Go's complaint about base64: the offset of the first byte that does not fit."""
+    """Yield Go's error for invalid base64: the offset of the first bad byte."""
     offset = _first_bad_byte(text.encode())
     if offset is not None:
         yield f"illegal base64 data at input byte {offset}"
 
 
 def _first_bad_byte(text: bytes) -> int | None:
-    places = [at for at, byte in enumerate(text) if byte not in b"\r\n"]
-    for start in range(0, len(places), 4):
-        quantum = places[start : start + 4]
+    positions = [at for at, byte in enumerate(text) if byte not in b"\r\n"]
+    for start in range(0, len(positions), 4):
+        quantum = positions[start : start + 4]
         alien = next((index for index, at in enumerate(quantum) if not _BASE64.match(text, at)), len(quantum))
         if alien == 4:
             continue
+        # The last group is incomplete; Go reports where it begins.
         if alien == len(quantum):
             return len(text) - len(quantum)
         if text[quantum[alien]] != ord("=") or alien < 2:
             return quantum[alien]
-        rest = places[start + alien + 1 :]
+        rest = positions[start + alien + 1 :]
         if alien == 3:
             return rest[0] if rest else None
         if not rest:
@@ -160,7 +161,7 @@ def _int_or_string(value: Any, struct: str, path: str) -> Iterator[str]:
 
 
 def _parsed(shape: Shape, value: Any, struct: str, path: str) -> Iterator[str]:
-    """Types that parse their own text."""
+    """Yield the errors of types that parse their own text."""
     try:
         if shape is Shape.QUANTITY:
             quantity.canonical(value if isinstance(value, str | int | float) else "{}")
@@ -176,7 +177,7 @@ def _parsed(shape: Shape, value: Any, struct: str, path: str) -> Iterator[str]:
 
 
 def misfit(node: Node, value: Any) -> str:
-    """The first type error, as the converter of unstructured objects words it."""
+    """Return the first type error, as the converter of unstructured objects words it."""
     # upstream 1.36: apimachinery/pkg/runtime/converter.go
     return next(_misfits(node, value), "cannot convert the value")
 
@@ -208,21 +209,22 @@ def _misfits(node: Node, value: Any) -> Iterator[str]:
         case Shape.BYTES if kind != "string":
             yield f"cannot restore slice from {kind}"
         case Shape.BYTES:
+            # The converter hands bytes on to the JSON decoder, whose error it wraps.
             yield from (f"error decoding from json: {complaint}" for complaint in _base64(value))
         case _:
             yield from _scalar_mismatch(node, value, "", "")
 
 
 def _misfit_scalar(node: Node, value: Any, kind: str) -> Iterator[str]:
-    wanted = {Shape.STRING: "string", **_GO_SCALARS}[node.shape]
-    if wanted == kind or (wanted == "float64" and kind == "int64"):
+    expected = {Shape.STRING: "string", **_GO_SCALARS}[node.shape]
+    if expected == kind or (expected == "float64" and kind == "int64"):
         return
-    if wanted == "int32" and kind == "int64":
+    if expected == "int32" and kind == "int64":
         if not -(1 << 31) <= value < 1 << 31:
             yield f"overflow converting {value} to int32"
         return
-    if kind == "float64" and wanted in ("int32", "int64") and value == int(value):
+    if kind == "float64" and expected in ("int32", "int64") and value == int(value):
         return
-    # Go converts numbers among each other, and integers to text; what that loses is told, all else is not known
-    convertible = (kind == "float64" and wanted.startswith("int")) or (kind, wanted) == ("int64", "string")
-    yield f"cannot convert {kind} to {wanted}" if convertible else f"unrecognized type: {wanted}"
+    # Go's reflect can convert these kinds; the converter rejects them only because the value would change.
+    convertible = (kind == "float64" and expected.startswith("int")) or (kind, expected) == ("int64", "string")
+    yield f"cannot convert {kind} to {expected}" if convertible else f"unrecognized type: {expected}"

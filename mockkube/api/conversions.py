@@ -1,4 +1,4 @@
-"""Conversion of objects between the versions of their kind. Most versions differ by their name only."""
+"""Conversion of objects between the versions of their kind; most versions differ by name only."""
 
 from mockkube.api.catalogue import CONVERTED, KINDS, load
 from mockkube.api.types import Object

@@ -13,16 +13,16 @@ from mockkube.api.errors import TooLarge
 
 _STRING: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _STRINGS: Final = re.compile(_STRING, re.DOTALL)
+# So much text at a time that a thread that scans it does not hold the interpreter for long.
 _FEW_TOKENS: Final = re.compile(rb'(?:[^"]++|%b){1,2000}+' % _STRING, re.DOTALL)
-"""So much text at a time that a thread that reads it does not keep the interpreter from others."""
 
 
 # Maximum nesting of a document: no kind comes near it, and what is stored can be encoded again.
 DEPTH_MAX: Final = 200
 # Maximum number of objects and lists in a document.
 CONTAINERS_MAX: Final = 200_000
+# Maximum number of keys and values in a YAML text: each takes half a kilobyte while it is parsed.
 YAML_VALUES_MAX: Final = 300_000
-"""How many keys and values a YAML text may consist of: each takes half a kilobyte while it is read."""
 # Maximum number of values that the aliases of a YAML text expand to.
 ALIASED_MAX: Final = 100_000
 TOO_DEEP: Final = "exceeded max depth"
@@ -146,6 +146,7 @@ def _deeper_than(value: Any, levels: int) -> bool:
 
 def repeats(body: bytes, value: Any) -> Repeats:
     """Return the duplicate fields of a JSON text; `value` is what it parsed to."""
+    # Each key has a colon: if parsing has lost none of them, none was a duplicate.
     if _count_keys(value) == _count_colons(body):
         return NO_REPEATS
     return Repeats(fields=tuple(_fields(json.loads(body, object_pairs_hook=_Pairs), "")))
@@ -169,7 +170,7 @@ def _fields(value: Any, at: str) -> Iterator[tuple[str, bool]]:
 
 
 def _count_colons(body: bytes) -> int:  # hot: like the next
-    """Return how many colons a JSON text has outside its strings."""
+    """Return the number of colons in a JSON text outside of its strings."""
     count, at = 0, 0
     while found := _FEW_TOKENS.match(body, at):
         count += _STRINGS.sub(b"", found[0]).count(b":")

@@ -1,4 +1,4 @@
-"""The answers of an API that are not a success: one class per answer a caller can act on, each with its `Status`."""
+"""API errors: one class for each response a caller can act on, with its `Status`."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -6,12 +6,12 @@ from typing import Any, Final
 from mockkube.api.fields import FieldError, quoted
 from mockkube.api.types import Object
 
+# Cause of a rejected creation: the namespace is being deleted.
 NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
-"""The cause of a refusal: what was to be created is in a namespace that is going."""
 
 
 class ApiError(Exception):
-    """An answer other than success. `status()` is what the client sees."""
+    """Error response of an API; `status()` is what the client gets."""
 
     code = 500
     reason = "InternalError"
@@ -23,7 +23,7 @@ class ApiError(Exception):
         self.retry_after_seconds = retry_after_seconds
 
     def status(self) -> Object:
-        """The `Status` object that answers the request."""
+        """Return the `Status` object of the response."""
         status: Object = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -39,30 +39,30 @@ class ApiError(Exception):
         return status
 
     def has_cause(self, reason: str) -> bool:
-        """Whether one of the causes in the details has this reason."""
+        """Return whether one of the causes in the details has this reason."""
         causes = (self.status().get("details") or {}).get("causes") or ()
         return any(cause.get("reason") == reason for cause in causes)
 
 
 def kind_details(group: str, kind: str, name: str = "", **more: Any) -> Object:
-    """The `details` naming what an answer is about; empty parts are left out, as upstream writes them."""
+    """Return the `details` of an object; empty parts are left out, as upstream does."""
     named = {"name": name, "group": group, "kind": kind, **more}
     return {key: value for key, value in named.items() if value not in ("", None)}
 
 
 def qualified(group: str, resource: str) -> str:
-    """`deployments.apps`, or `pods` for the core group."""
+    """Return `deployments.apps`, or `pods` for the core group."""
     return f"{resource}.{group}" if group else resource
 
 
 class BadRequest(ApiError):
-    """The request cannot be understood."""
+    """Request that cannot be understood."""
 
     code, reason = 400, "BadRequest"
 
 
 class Unauthorized(ApiError):
-    """The credentials are not valid."""
+    """Invalid or missing credentials."""
 
     code, reason = 401, "Unauthorized"
 
@@ -71,13 +71,13 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    """Understood, and refused."""
+    """Request that authorization or admission rejects."""
 
     code, reason = 403, "Forbidden"
 
     @classmethod
     def object(cls, group: str, resource: str, name: str, why: str) -> "Forbidden":
-        """Refuse an operation on one object."""
+        """Return the error for a rejected operation on one object."""
         details = kind_details(group, resource, name)
         if not resource:
             return cls(f"forbidden: {why}", details=details)
@@ -86,25 +86,25 @@ class Forbidden(ApiError):
 
 
 class NotFound(ApiError):
-    """There is no such object, or no such path."""
+    """Object or path that does not exist."""
 
     code, reason = 404, "NotFound"
 
     @classmethod
     def object(cls, group: str, resource: str, name: str) -> "NotFound":
-        """No object with this name."""
+        """Return the error for an object that does not exist."""
         return cls(
             f"{qualified(group, resource)} {quoted(name)} not found", details=kind_details(group, resource, name)
         )
 
     @classmethod
     def path(cls) -> "NotFound":
-        """Nothing is served at this path."""
+        """Return the error for a path that is not served."""
         return cls("the server could not find the requested resource", details={})
 
 
 class MethodNotAllowed(ApiError):
-    """The path exists, the verb does not."""
+    """Verb that an existing path does not support."""
 
     code, reason = 405, "MethodNotAllowed"
 
@@ -118,90 +118,90 @@ class MethodNotAllowed(ApiError):
 
     @classmethod
     def verb(cls, group: str, resource: str, verb: str) -> "MethodNotAllowed":
-        """A resource that lacks this verb."""
+        """Return the error for a verb that a resource does not support."""
         message = f'{verb} is not supported on resources of kind "{qualified(group, resource)}"'
         return cls(message, details=kind_details(group, resource))
 
 
 class NotAcceptable(ApiError):
-    """No representation the client accepts."""
+    """Request for media types that the server cannot produce."""
 
     code, reason = 406, "NotAcceptable"
 
 
 class AlreadyExists(ApiError):
-    """The name is taken."""
+    """Creation under a name that is taken."""
 
     code, reason = 409, "AlreadyExists"
 
     @classmethod
     def object(cls, group: str, resource: str, name: str) -> "AlreadyExists":
-        """An object with this name exists."""
+        """Return the error for an object whose name is taken."""
         return cls(
             f"{qualified(group, resource)} {quoted(name)} already exists", details=kind_details(group, resource, name)
         )
 
 
 class Conflict(ApiError):
-    """The object is not what the request supposes."""
+    """Write to an object that is not in the expected state."""
 
     code, reason = 409, "Conflict"
 
     @classmethod
     def object(cls, group: str, resource: str, name: str, why: str) -> "Conflict":
-        """The operation on this object cannot be fulfilled as things stand."""
+        """Return the error for an operation that the object's present state does not allow."""
         title = f"Operation cannot be fulfilled on {qualified(group, resource)} {quoted(name)}: {why}"
         return cls(title, details=kind_details(group, resource, name))
 
     @classmethod
     def changed(cls, group: str, resource: str, name: str) -> "Conflict":
-        """The object changed since the client read it."""
+        """Return the error for an object that was modified since the client read it."""
         why = "the object has been modified; please apply your changes to the latest version and try again"
         return cls.object(group, resource, name, why)
 
 
 class Expired(ApiError):
-    """The revision asked for is no longer kept."""
+    """Requested resource version that is no longer available."""
 
     code, reason = 410, "Expired"
 
 
 class TooLarge(ApiError):
-    """The body is larger than the server reads."""
+    """Body that is larger than the server accepts."""
 
     code, reason = 413, "RequestEntityTooLarge"
 
 
 class UnsupportedMediaType(ApiError):
-    """The body is in a format the server does not read."""
+    """Body in a format that the server does not decode."""
 
     code, reason = 415, "UnsupportedMediaType"
 
 
+# Maximum total length of the causes of one response.
 CAUSES_CHARACTERS_MAX: Final = 4 * 1024 * 1024
-"""How long the causes of one answer may be together."""
 
 
 class Invalid(ApiError):
-    """The object breaks the rules of its kind; `errors` says which."""
+    """Object that fails validation; `errors` are its field errors."""
 
     code, reason = 422, "Invalid"
 
     def __init__(self, group: str, kind: str, name: str, errors: Sequence[FieldError]) -> None:
         title = f"{qualified(group, kind)} {quoted(name)} is invalid"
         details = kind_details(group, kind, name)
-        told = _told(errors)
-        if told:
-            details["causes"] = told
-        texts = [f"{cause['field']}: {cause['message']}" for cause in told]
-        if len(told) < len(errors):
-            texts.append(f"{len(errors) - len(told)} more errors")
+        causes = _told(errors)
+        if causes:
+            details["causes"] = causes
+        texts = [f"{cause['field']}: {cause['message']}" for cause in causes]
+        if len(causes) < len(errors):
+            texts.append(f"{len(errors) - len(causes)} more errors")
         super().__init__(f"{title}: {aggregate(texts)}" if errors else title, details=details)
         self.errors = tuple(errors)
 
 
 def _told(errors: Sequence[FieldError]) -> list[Object]:
-    """The causes of an answer, as many as it has room for: each may quote the whole of what it is about."""
+    """Return the causes of a response within its bound; each may quote a whole field value."""
     causes, size = list[Object](), 0
     for error in errors:
         message = error.message
@@ -213,19 +213,19 @@ def _told(errors: Sequence[FieldError]) -> list[Object]:
 
 
 class Unprocessable(ApiError):
-    """A patch that cannot be carried out on this object."""
+    """Patch that cannot be applied to this object."""
 
     code, reason = 422, "Invalid"
 
 
 class TooManyRequests(ApiError):
-    """Refused for now."""
+    """Request that is rejected for now."""
 
     code, reason = 429, "TooManyRequests"
 
 
 class Internal(ApiError):
-    """A failure that is not the client's."""
+    """Failure that the client did not cause."""
 
     code, reason = 500, "InternalError"
 
@@ -235,7 +235,7 @@ class Internal(ApiError):
 
 
 class StorageTooLarge(ApiError):
-    """An object is larger than what can be stored."""
+    """Object that is larger than the store accepts."""
 
     # upstream 1.36: etcd refuses requests beyond 1.5 MiB, its client those beyond 2 MiB
     code, reason = 500, ""
@@ -251,18 +251,18 @@ class StorageTooLarge(ApiError):
 
 
 class Unavailable(ApiError):
-    """The server cannot answer now."""
+    """Server that cannot answer now."""
 
     code, reason = 503, "ServiceUnavailable"
 
 
 class Timeout(ApiError):
-    """The request took too long."""
+    """Request that took too long."""
 
     code, reason = 504, "Timeout"
 
 
 def aggregate(errors: Sequence[object]) -> str:
-    """Several complaints in one line: each text once, in order, in brackets when there is more than one."""
+    """Join errors in one line: each text once, in order, several in brackets."""
     texts = list(dict.fromkeys(str(error) for error in errors))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

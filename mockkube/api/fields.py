@@ -1,4 +1,4 @@
-"""Field errors: what a validator says of one field, in upstream's words.
+"""Field errors: validation errors of single fields, in upstream's words.
 
 A validator returns a list of `FieldError`, all of them, in field order. A path is plain text
 (`spec.containers[0].name`); a validator composes it with f-strings and `keyed`.
@@ -14,7 +14,7 @@ from mockkube_cel.golang.strconv import quoted as quoted  # fields of an error a
 
 
 class ErrorType(StrEnum):
-    """The reasons a `Status` cause may carry."""
+    """Reason of a cause in a `Status`."""
 
     NOT_FOUND = "FieldValueNotFound"
     REQUIRED = "FieldValueRequired"
@@ -45,7 +45,7 @@ _TITLES: Final = {
 
 
 class _Omitted:
-    """The value of an error that shows none."""
+    """Marker of an error that shows no value."""
 
     def __repr__(self) -> str:
         return "<omitted>"
@@ -56,7 +56,7 @@ OMITTED: Final = _Omitted()
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One complaint about one field."""
+    """One validation error at one field."""
 
     field: str
     detail: str = ""
@@ -65,7 +65,7 @@ class FieldError:
 
     @property
     def message(self) -> str:
-        """The text of the cause, without the field's name."""
+        """Text of the cause, without the field's path."""
         title = _TITLES[self.type]
         if self.value is not OMITTED:
             title += f": {shown(self.value)}"
@@ -79,13 +79,13 @@ _HTML: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u20
 
 
 class Word(str):
-    """A text that has a type of its own in Go, like an operator or the name of a resource: shown as JSON."""
+    """Text whose Go type is a string type of its own, like an operator: printed as JSON."""
 
     __slots__ = ()
 
 
 def shown(value: Any) -> str:
-    """Print a bad value as Go's field errors do: text quoted, objects as compact JSON, null as such."""
+    """Print a bad value as Go's field errors do: text quoted, objects as compact JSON."""
     match value:
         case Word():
             return go_json(value)
@@ -100,7 +100,7 @@ def shown(value: Any) -> str:
 
 
 def go_json(value: Any, *, indent: int | None = None, sort_keys: bool = False) -> str:
-    """Write a value as JSON the way Go does, with the characters of HTML escaped; Go sorts the keys of maps."""
+    """Encode a value as Go does: characters of HTML escaped; `sort_keys` as for maps."""
     separators = (",", ": " if indent else ":")
     text = json.dumps(value, separators=separators, ensure_ascii=False, indent=indent, sort_keys=sort_keys)
     for plain, escaped in _HTML.items():
@@ -110,60 +110,61 @@ def go_json(value: Any, *, indent: int | None = None, sort_keys: bool = False) -
 
 
 def repeated_indexes(values: Sequence[Hashable]) -> frozenset[int]:
-    """Return the indexes of the values that occur before, too."""
+    """Return the indexes of the values that have occurred before."""
+    # A table of first occurrences: comparing each value with all before it took seconds for thousands of items.
     first = dict[Hashable, int]()
     return frozenset(index for index, value in enumerate(values) if first.setdefault(value, index) != index)
 
 
 def invalid(field: str, value: Any, detail: str) -> FieldError:
-    """The value is malformed or out of range."""
+    """Return the error for a malformed or out-of-range value."""
     return FieldError(field, detail, ErrorType.INVALID, value)
 
 
 def required(field: str, detail: str = "") -> FieldError:
-    """A value that must be there is not."""
+    """Return the error for a missing value."""
     return FieldError(field, detail, ErrorType.REQUIRED)
 
 
 def duplicate(field: str, value: Any, detail: str = "") -> FieldError:
-    """The value stands twice where it may stand once."""
+    """Return the error for a value that occurs twice."""
     return FieldError(field, detail, ErrorType.DUPLICATE, value)
 
 
 def forbidden(field: str, detail: str) -> FieldError:
-    """The field may not be set, or not changed."""
+    """Return the error for a field that may not be set or changed."""
     return FieldError(field, detail, ErrorType.FORBIDDEN)
 
 
 def not_found(field: str, value: Any, detail: str = "") -> FieldError:
-    """The value names something that is not there."""
+    """Return the error for a reference to something that does not exist."""
     return FieldError(field, detail, ErrorType.NOT_FOUND, value)
 
 
 def not_supported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """The value, a word of its kind, is none of the known ones; `supported` is shown in the order given."""
+    """Return the error for a value that is none of `supported`, which are shown in that order."""
     choices = ", ".join(quoted(choice) for choice in supported)
     word = Word(value) if isinstance(value, str) else value
     return FieldError(field, f"supported values: {choices}" if choices else "", ErrorType.NOT_SUPPORTED, word)
 
 
 def too_long(field: str, bytes_max: int) -> FieldError:
-    """The text is longer than `bytes_max` bytes."""
+    """Return the error for a text longer than `bytes_max` bytes."""
     unit = "byte" if bytes_max == 1 else "bytes"
     return FieldError(field, f"may not be more than {bytes_max} {unit}", ErrorType.TOO_LONG)
 
 
 def too_many(field: str, actual: int, items_max: int) -> FieldError:
-    """The list has more than `items_max` items."""
+    """Return the error for a list with more than `items_max` items."""
     unit = "item" if items_max == 1 else "items"
     return FieldError(field, f"must have at most {items_max} {unit}", ErrorType.TOO_MANY, actual)
 
 
 def internal(field: str, detail: str) -> FieldError:
-    """Something went wrong that the user did not cause."""
+    """Return the error for a failure that the user did not cause."""
     return FieldError(field, detail, ErrorType.INTERNAL)
 
 
 def keyed(field: str, key: str) -> str:
-    """The path of a map entry: `data[key]`."""
+    """Return the path of a map entry: `data[key]`."""
     return f"{field}[{key}]"

@@ -1,4 +1,4 @@
-"""Why a text is not JSON, in the words of Go's parser: asked only of texts that a faster parser refused."""
+"""JSON syntax errors in the words of Go's parser, for texts that the faster parser has rejected."""
 
 import re
 from collections.abc import Callable
@@ -10,16 +10,16 @@ _DEPTH_MAX: Final = 10_000
 _END: Final = "unexpected end of JSON input"
 
 
+# Scans the next part of the text; returns the step after it.
 _Step = Callable[[], Any] | None
-"""What is to be read next."""
 
 
 class _Complaint(Exception):
-    """Ends the scan."""
+    """First syntax error; ends the scan."""
 
 
 def complaint(text: bytes) -> str:
-    """The message for the first place where the text stops being JSON."""
+    """Return Go's message for the first position where a text is no JSON."""
     try:
         _Scanner(text).document()
     except _Complaint as found:
@@ -28,7 +28,7 @@ def complaint(text: bytes) -> str:
 
 
 def quoted(char: bytes) -> str:
-    """A byte as Go quotes a character."""
+    """Quote a byte as Go quotes a character."""
     match char:
         case b"'":
             return r"'\''"
@@ -44,7 +44,7 @@ def quoted(char: bytes) -> str:
 
 
 class _Scanner:
-    """Walks the text with a stack of its own, so that depth costs no recursion."""
+    """Scanner of one text, with a stack of its own: depth costs no recursion."""
 
     def __init__(self, text: bytes) -> None:
         self.text, self.at = text, 0
@@ -148,6 +148,7 @@ class _Scanner:
             self.bad(self.text[self.at + 1 : self.at + 2], "in numeric literal")
         self.at = match.end()
         char = self.text[self.at : self.at + 1]
+        # The pattern stopped before a point or an exponent that has no digits.
         if char == b".":
             self.bad(self.text[self.at + 1 : self.at + 2], "after decimal point in numeric literal")
         if char in (b"e", b"E"):

@@ -1,4 +1,4 @@
-"""A kind with all of its rules: strategy, defaults, printer, conversions."""
+"""Record of a kind with all of its rules: strategy, defaults, printer, conversions."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,22 +12,22 @@ from mockkube.api.strategy import Strategy
 from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
 
+# Fills in the defaults of a decoded object.
 Default = Callable[[Object, Capabilities], None]
-"""Fills in defaults of a decoded object."""
+# Fills in the present time, after the defaults.
 Stamp = Callable[[Object, datetime], None]
-"""Fills in the present time, after the defaults."""
 Conversion = Callable[[Object], Object]
 
 
 @dataclass(frozen=True, slots=True)
 class Kind(KindInfo):
-    """The record of a kind. What it does not set is generic: no defaults, no rules, a table of names."""
+    """Record of a kind. Defaults of its fields are those of a generic kind without rules."""
 
     strategy: Callable[[StrategyDependencies], Strategy] = lambda _: Strategy()
+    # Defaulting function by version.
     defaults: Mapping[str, Default] = field(default_factory=dict)
-    """Defaulting function by version."""
+    # Functions by version that fill in the present time.
     stamps: Mapping[str, Stamp] = field(default_factory=dict)
-    """Functions by version that fill in the present time."""
     printer: Printer = CREATED
+    # Conversions by the API versions they convert from and to; other versions differ by their name only.
     conversions: Mapping[tuple[str, str], Conversion] = field(default_factory=dict)
-    """Conversions by the API versions they convert from and to; other versions differ by their name only."""

@@ -1,4 +1,4 @@
-"""Forms of names and other short texts: each check returns what is wrong with a text, in upstream's words.
+"""Checks of names and other short texts: each returns the errors of a text, in upstream's words.
 
 upstream 1.36: apimachinery/pkg/util/validation, apimachinery/pkg/api/validate/content
 """
@@ -62,18 +62,18 @@ NOT_EMPTY: Final = "must be non-empty"
 
 
 def form_text(text: str, form: str, *examples: str) -> str:
-    """Say what a text must look like: in words, by example, and as the regular expression."""
+    """Return the error for a text of the wrong form: description, examples, regular expression."""
     shown = " or ".join(f"'{example}', " for example in examples)
     return f"{text} ({f'e.g. {shown}' if shown else ''}regex used for validation is '{form}')"
 
 
 def range_text(least: int, greatest: int) -> str:
-    """Say that a number is out of its range."""
+    """Return the error for a number out of its range."""
     return f"must be between {least} and {greatest}, inclusive"
 
 
 def byte_length(text: str) -> int:
-    """Return the length upstream counts: bytes of UTF-8."""
+    """Return the length in bytes of UTF-8, which is what upstream counts."""
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
@@ -82,7 +82,7 @@ def _too_long(text: str, length_max: int, unit: str = "characters") -> list[str]
 
 
 def _without_dash(name: str) -> str:
-    """Return what stands for a generateName: more follows its final dash, so that the dash is not the end."""
+    """Replace a trailing dash: a generateName may end in one, because random letters follow it."""
     return name[:-2] + "a" if len(name) > 1 and name.endswith("-") else name
 
 
@@ -126,6 +126,7 @@ def dns_label(name: str, *, prefix: bool = False, unit: str = "characters") -> l
         name = _without_dash(name)
     found = _too_long(name, LABEL_LENGTH_MAX, unit)
     if not _LABEL_RE.fullmatch(name):
+        # upstream names dots as the only problem if the rest is in order.
         dotted = _SUBDOMAIN_RE.fullmatch(name)
         found.append("must not contain dots" if dotted else form_text(_LABEL_TEXT, _LABEL, "my-name", "123-abc"))
     return found
@@ -142,7 +143,7 @@ def dns1035_label(name: str, *, prefix: bool = False) -> list[str]:
 
 
 def path_segment(name: str, *, prefix: bool = False) -> list[str]:
-    """Check a name that only has to fit between two slashes of a URL."""
+    """Check a name that only has to fit between two slashes of a URL path."""
     if not prefix and name in (".", ".."):
         return [f"may not be '{name}'"]
     return [f"may not contain '{part}'" for part in "/%" if part in name]
@@ -159,6 +160,7 @@ def _qualified_name(name: str) -> tuple[str, ...]:
     if "/" in domain:
         text = form_text(_KEY_TEXT, _KEY, *_KEY_EXAMPLES)
         return (f"a valid label key {text} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",)
+    # A bad prefix does not hide errors of the name part; upstream reports both.
     found = []
     if slash:
         found = [f"prefix part {text}" for text in (dns_subdomain(domain, unit="bytes") if domain else [NOT_EMPTY])]
@@ -219,7 +221,7 @@ def relaxed_env_var_name(name: str) -> list[str]:
 
 
 def config_map_key(key: str) -> list[str]:
-    """Check a key of a ConfigMap or Secret: fit for a file's name."""
+    """Check a key of a ConfigMap or Secret, which becomes the name of a file."""
     found = _too_long(key, SUBDOMAIN_LENGTH_MAX)
     if not _CONFIG_KEY_RE.fullmatch(key):
         text = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
@@ -243,7 +245,7 @@ def unix_id(number: int) -> list[str]:
 
 
 def port_name(name: str) -> list[str]:
-    """Check the IANA name of a port: 15 bytes, a letter, no hyphens at the ends or side by side."""
+    """Check the IANA name of a port: 15 bytes, a letter, no hyphens at the ends or next to each other."""
     found = _too_long(name, PORT_NAME_LENGTH_MAX)
     if not _PORT_RE.fullmatch(name):
         found.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
@@ -272,7 +274,7 @@ def percent(value: str) -> list[str]:
 
 
 def decimal_integer(value: str) -> list[str]:
-    """Check an integer in the one way a person writes it: no sign but minus, no leading zeros."""
+    """Check an integer in canonical form: no plus sign, no leading zeros."""
     if not value:
         return [NOT_EMPTY]
     return [] if _INTEGER_RE.fullmatch(value) else ["must be a valid decimal integer in canonical form"]

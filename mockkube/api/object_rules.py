@@ -1,7 +1,7 @@
-"""Rules that proposals add to objects of any kind: fields behind gates, and checks of types wherever they occur.
+"""Rules that proposals add to objects of any kind: gated fields, and checks of types wherever they occur.
 
 A rule names a type; it holds for every value of that type in every object: a rule for PodSpec for pods and for the
-templates of deployments alike. `ObjectRules` finds the rules of a kind, `with_rules` gives them to its strategy.
+templates of deployments alike. `ObjectRules` finds the rules of a kind, `with_rules` adds them to its strategy.
 """
 
 import logging
@@ -18,17 +18,17 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.extensions import Check
 from mockkube.features.capabilities import Capabilities
 
+# Returns the errors of an update: of the new object, given the stored one.
 Transition = Callable[[ReadOnlyObject, ReadOnlyObject], list[FieldError]]
-"""Returns what is wrong with a change: the new object, and the one that is stored."""
+# Group and kind.
 KindName = tuple[str, str]
-"""Group and kind."""
 _LOG: Final = logging.getLogger("mockkube.api")
 _INDEX: Final = re.compile(r"\[[^]]*\]")
 
 
 @dataclass(frozen=True, slots=True)
 class GatedField:
-    """A field of a type. With its gate off it is refused or, without `refuse`, dropped; in-use values are kept."""
+    """A field of a type. With its gate off it is rejected or, without `refuse`, dropped; in-use values stay."""
 
     definition: str
     name: str
@@ -41,7 +41,7 @@ class GatedField:
 class GatedCheck:
     """A check of a type, or of the objects of a kind, while its gate is on.
 
-    With `ratchets`, an update keeps what is wrong already in the stored object.
+    With `ratchets`, an update may keep errors that the stored object already has.
     """
 
     target: str | KindName
@@ -80,7 +80,7 @@ class KindRules:
                     found.value.pop(one.name, None)
 
     def judge(self, new: ReadOnlyObject, old: ReadOnlyObject | None, caps: Capabilities) -> list[FieldError]:
-        """Return what is wrong with an object, on an update only what the change brings."""
+        """Return the errors of an object; on an update, only those that the stored object does not have."""
         found = [*self._judge_fields(new, old, caps)]
         for one in self.checks:
             if caps.enabled(one.gate):
@@ -125,7 +125,7 @@ class KindRules:
 
 
 def _run(gate: str, check: Callable[..., list[FieldError]], *about: Any) -> list[FieldError]:
-    """Run the code of a proposal; Internal, with its gate, when it fails: an author looks for a mistake there."""
+    """Call a check of a proposal; raise Internal with its gate if it fails, for its author to find."""
     try:
         return _in_place(check(*about))
     except Exception as error:
@@ -134,27 +134,28 @@ def _run(gate: str, check: Callable[..., list[FieldError]], *about: Any) -> list
 
 
 def _in_place(errors: Sequence[FieldError]) -> list[FieldError]:
-    """Return errors whose paths begin with a field: a check that writes `f"{at}.spec"` may be about a whole object."""
+    """Remove the leading dot of paths: a check that writes `f"{at}.spec"` may validate a whole object."""
     return [replace(error, field=error.field.removeprefix(".")) for error in errors]
 
 
 def _newly(errors: Sequence[FieldError], before: Sequence[FieldError]) -> Iterator[FieldError]:
-    """Yield the errors that the stored object does not have, wherever in a list its item stands now."""
+    """Yield the errors that the stored object does not have, at any index of a list."""
+    # Indexes are left out: inserting an item before a bad one must not turn an old error into a new one.
     known = {_INDEX.sub("[]", str(error)) for error in before}
     return (error for error in errors if _INDEX.sub("[]", str(error)) not in known)
 
 
 @dataclass(slots=True, eq=False)
 class ObjectRules:
-    """The rules of one version, by the kinds whose objects they can be about."""
+    """Rules of one version, and which of them apply to the objects of a kind."""
 
+    # Types of the version; None if there are no rules.
     schema: Schema | None = None
-    """The types; None where there are no rules."""
     fields: tuple[GatedField, ...] = ()
     checks: tuple[GatedCheck, ...] = ()
     _kinds: dict[KindName, KindRules | None] = field(default_factory=dict)
+    # Whether a type contains one that a rule is about, by the identity of its fields.
     _leading: dict[int, bool] = field(default_factory=dict)
-    """Which types contain one that a rule is about, by the identity of their fields."""
 
     def of_kind(self, kind: KindName) -> KindRules | None:
         """Return the rules for objects of a kind; None if there are none."""
@@ -177,7 +178,7 @@ class ObjectRules:
         }
 
     def occurrences(self, obj: ReadOnlyObject) -> Iterator[Occurrence]:
-        """Yield each value in an object that is of a type which some rule is about."""
+        """Yield each value in an object whose type has a rule."""
         group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
         node = self.schema.kind(group, version, str(obj.get("kind", ""))) if self.schema else None
         if node is not None:
@@ -188,6 +189,7 @@ class ObjectRules:
             case Shape.STRUCT if isinstance(value, dict) and self._leads(node, targets):
                 if node.definition in targets:
                     yield Occurrence(node.definition, value, at)
+                # A copy: dropping a disabled field removes it from the object while this generator is suspended.
                 for name, inner in list(value.items()):
                     if (known := node.fields.get(name)) is not None:
                         yield from self._within(known.node, inner, f"{at}.{name}" if at else name, targets)
@@ -199,7 +201,7 @@ class ObjectRules:
                     yield from self._within(node.item, inner, f"{at}[{name}]", targets)
 
     def _leads(self, node: Node, targets: Collection[str]) -> bool:
-        """Return whether a type is one of the targets or contains one: the rest of an object is not walked."""
+        """Return whether a type is one of the targets or contains one; other parts are not walked."""
         key = id(node.fields) if node.shape is Shape.STRUCT else id(node)
         if key not in self._leading:
             self._leading[key] = any(name in targets for name in _definitions_in(node))
@@ -226,34 +228,36 @@ NO_RULES: Final = ObjectRules()
 
 
 class RuledStrategy(Strategy):
-    """What a strategy does besides when there are rules for its kind."""
+    """Strategy of a kind, extended by rules for the kind."""
 
+    # The kind's own strategy, called instead of `super()`: kinds call their own hooks from one another.
     plain: Strategy
-    """The strategy by itself. It is asked instead of `super()`: kinds call their own hooks from one another."""
     object_rules: KindRules
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Drop disabled fields first: what the kind prepares is prepared without them."""
+        """Drop disabled fields, then prepare the object as the kind does."""
         self.object_rules.drop_disabled(obj, None, judge.caps)
         self.plain.prepare_create(obj, judge)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Drop disabled fields first: they are no change of the spec, and raise no generation."""
+        """Drop disabled fields, then prepare the object as the kind does."""
+        # Before the kind compares the specs: a dropped field is no change, and must not raise the generation.
         self.object_rules.drop_disabled(new, old, judge.caps)
         self.plain.prepare_update(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge a new object by the kind's own rules, then by these."""
+        """Validate a new object by the kind's own rules, then by these."""
         return [*self.plain.validate_create(obj, judge), *self.object_rules.judge(obj, None, judge.caps)]
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge a change by the kind's own rules, then by these."""
+        """Validate an update by the kind's own rules, then by these."""
         return [*self.plain.validate_update(new, old, judge), *self.object_rules.judge(new, old, judge.caps)]
 
 
 def with_rules(strategy: Strategy, rules: KindRules) -> Strategy:
-    """Return a strategy that also goes by these rules; in all else it is like the one given."""
+    """Return a strategy that also applies these rules; otherwise it behaves like the given one."""
     kind = type(strategy)
+    # A subclass made on the fly keeps isinstance checks for the kind's own strategy class true.
     ruled: RuledStrategy = object.__new__(type(kind.__name__, (RuledStrategy, kind), {"__doc__": kind.__doc__}))
     ruled.__dict__.update(strategy.__dict__)
     ruled.plain, ruled.object_rules = strategy, rules

@@ -1,4 +1,4 @@
-"""What a pod asks for altogether, and the limits it sets, as admission counts them."""
+"""Requests and limits of a pod as admission and quotas count them."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,27 +10,27 @@ Amounts = dict[str, Quantity]
 
 
 def read(amounts: ReadOnlyObject | None) -> Amounts:
-    """The quantities of a resource list."""
+    """Return the quantities of a resource list."""
     return {name: parse(text) for name, text in (amounts or {}).items()}
 
 
 def add(total: Amounts, more: Mapping[str, Quantity]) -> None:
-    """Add name by name."""
+    """Add quantities by name to a total."""
     for name, amount in more.items():
         total[name] = total[name] + amount if name in total else amount
 
 
 def raise_to(total: Amounts, least: Mapping[str, Quantity]) -> None:
-    """Raise each name to at least this much."""
+    """Raise each quantity of a total to at least another one."""
     for name, amount in least.items():
         if name not in total or amount > total[name]:
             total[name] = amount
 
 
 def pod_amounts(spec: ReadOnlyObject, side: str, *, pod_level: bool) -> Amounts:
-    """The `requests` or `limits` (`side`) of a pod: of its containers, or of its greediest initialization.
+    """Return the `requests` or `limits` (`side`) of a pod: of its containers, or of the largest init step.
 
-    With `pod_level`, what the pod states as a whole counts before what its containers add up to.
+    With `pod_level`, resources that the pod sets as a whole replace the sums of its containers.
     """
     # upstream 1.36: plugin/pkg/admission/limitranger/admission.go, podRequests
     total: Amounts = {}
@@ -43,6 +43,8 @@ def pod_amounts(spec: ReadOnlyObject, side: str, *, pod_level: bool) -> Amounts:
         if container.get("restartPolicy") == "Always":
             add(total, own)
             add(sidecars, own)
+            # A sidecar runs along with all init containers after it, so each of those needs its own plus all sidecars
+            # so far.
             raise_to(peak, sidecars)
         else:
             add(own, sidecars)
@@ -55,6 +57,6 @@ def pod_amounts(spec: ReadOnlyObject, side: str, *, pod_level: bool) -> Amounts:
 
 
 def containers_of(spec: ReadOnlyObject) -> Iterable[ReadOnlyObject]:
-    """The containers, then the init containers."""
+    """Yield the containers, then the init containers."""
     yield from spec.get("containers") or ()
     yield from spec.get("initContainers") or ()

@@ -1,7 +1,7 @@
-"""Quantities: `100m`, `1.5Gi`, `2e3`; what they are worth, and how the API writes them back.
+"""Quantities such as `100m`, `1.5Gi` and `2e3`: parsing, canonical form, arithmetic.
 
-`canonical` is what a quantity looks like after a round trip through the API, `parse` what to reckon with. Upstream
-accepts numbers of any length and exponents up to 2^31, and so does this; what is computed with is bounded, so that no
+`canonical` is the form of a quantity after a round trip through the API, `parse` gives one to compute with. Upstream
+accepts numbers of any length and exponents up to 2^31, and so does this module; computing is bounded, so that no
 quantity costs more than a short one: amounts stop at 1e1000, integers made of them at 64 bits.
 """
 
@@ -12,12 +12,12 @@ from enum import StrEnum
 from functools import lru_cache, total_ordering
 from typing import Final
 
+# Number of texts whose quantities are cached; the least recently used one is dropped.
 CACHE_MAX: Final = 8192
-"""How many texts are remembered; the least recently seen one is forgotten."""
+# Longest text that is cached: a long one may be a megabyte.
 _CACHED_LENGTH_MAX: Final = 64
-"""How long a text may be to be remembered: a longer one may be of a megabyte."""
+# Digits of an amount before the point; a larger amount counts as one of this many.
 _DIGITS_MAX: Final = 1000
-"""Digits before the point of an amount; one that has more is as good as this many."""
 
 _PATTERN: Final = r"^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 _WRONG_FORMAT: Final = f"quantities must match the regular expression '{_PATTERN}'"
@@ -38,7 +38,7 @@ _SUMS: Final = Context(prec=2 * _DIGITS_MAX, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 class Format(StrEnum):
-    """The family of suffixes a quantity came with, and is written back in."""
+    """Family of suffixes in which a quantity is written."""
 
     DECIMAL_SI = "DecimalSI"
     BINARY_SI = "BinarySI"
@@ -48,13 +48,13 @@ class Format(StrEnum):
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """An exact amount and the format it is written in; equal, ordered and hashed by the amount alone."""
+    """An exact amount and its format; equality, order and hash depend on the amount alone."""
 
+    # At most 1e1000 if it was parsed: Python's default decimal context can compute with it.
     amount: Decimal
-    """At most 1e1000 where it was parsed, whatever is written: the default decimal context can compute with it."""
     format: Format = Format.DECIMAL_SI
+    # Canonical text; formatted from the amount if not given.
     text: str = field(default="")
-    """How it is written; composed when not given."""
 
     def __post_init__(self) -> None:
         if not self.text:
@@ -85,7 +85,7 @@ class Quantity:
 
     @property
     def is_integer(self) -> bool:
-        """Whether it counts whole things."""
+        """True if the amount has no fraction."""
         return _is_integer(self.amount)
 
     def value(self) -> int:
@@ -104,14 +104,14 @@ class Quantity:
 
 
 def canonical(value: str | int | float) -> str:
-    """Return how the API writes the quantity back; raise ValueError, with upstream's text, if it is none."""
+    """Return the form in which the API returns a quantity; raise ValueError with upstream's text if it is none."""
     return parse(value if isinstance(value, str) else _number(value)).text
 
 
 def parse(text: str) -> Quantity:
-    """Read a quantity; raise ValueError, with upstream's text, if it is none.
+    """Parse a quantity; raise ValueError with upstream's text if it is none.
 
-    What is finer than a billionth is rounded away from zero.
+    Amounts finer than a billionth are rounded away from zero.
     """
     return _parse_cached(text) if len(text) <= _CACHED_LENGTH_MAX else _parse(text)
 
@@ -130,17 +130,17 @@ def _parse(text: str) -> Quantity:
     scale = exponent - len(places)
     if len(digits) > 18 or scale < _NANO:
         return _bounded(_round_to_nano(_number_of(lead, whole, places).scaleb(exponent, _EXACT)), style)
-    # Upstream takes these for canonical as they stand, though +5, 05 and 1.500 might be written shorter.
-    kept = scale % 3 == 0 and not digits.endswith("000") and not digits.startswith("0")
+    # upstream keeps these texts unchanged, though +5, 05 and 1.500 have shorter canonical forms.
+    is_canonical = scale % 3 == 0 and not digits.endswith("000") and not digits.startswith("0")
     amount = Decimal(f"{lead[:1].strip('0')}{digits}E{scale}")
-    return _bounded(amount, style, text if kept else "")
+    return _bounded(amount, style, text if is_canonical else "")
 
 
 _parse_cached: Final = lru_cache(CACHE_MAX)(_parse)
 
 
 def _bounded(amount: Decimal, style: Format, text: str = "") -> Quantity:
-    """Return a quantity that is written as it is, and computed with as far as its amount is bounded."""
+    """Return a quantity with a bounded amount; its text shows the exact one."""
     if amount.adjusted() < _DIGITS_MAX:
         return Quantity(amount, style, text)
     return Quantity(Decimal((amount.is_signed(), (1,), _DIGITS_MAX)), style, text or _compose(amount, style))
@@ -155,6 +155,7 @@ def _read_suffix(suffix: str) -> tuple[int, Format]:
         exponent = None
     if exponent is None or not -(2**63) <= exponent < 2**63:
         raise ValueError(_WRONG_SUFFIX)
+    # upstream converts the parsed int64 to int32, which wraps around.
     return (exponent + 2**31) % 2**32 - 2**31, Format.DECIMAL_EXPONENT
 
 
@@ -166,6 +167,7 @@ def _read_binary(text: str, lead: str, whole: str, places: str, power: int) -> Q
         # The same short cut as for decimals: +1Ki stays, 8Ki is composed anew.
         return Quantity(amount, Format.BINARY_SI, text if int(number) & 7 else "")
     amount = _round_to_nano(amount)
+    # upstream holds large binary quantities in an int64 and caps them.
     capped = amount.copy_sign(Decimal(1)).min(Decimal(_INT64_MAX), _EXACT).copy_sign(amount)
     return Quantity(capped, Format.BINARY_SI)
 
@@ -188,7 +190,7 @@ def _is_integer(amount: Decimal) -> bool:
 
 
 def _compose(amount: Decimal, style: Format) -> str:
-    """Write the amount with the largest suffix that leaves no fraction."""
+    """Return the amount with the largest suffix that leaves no fraction."""
     if not amount:
         return "0"
     if style is Format.BINARY_SI and abs(amount) >= 1024 and _is_integer(amount):
@@ -196,9 +198,9 @@ def _compose(amount: Decimal, style: Format) -> str:
     # Printed, not taken apart: a tuple of a million digits takes a second.
     coefficient, _, power = f"{amount.copy_abs():E}".partition("E")
     whole, _, places = coefficient.partition(".")
-    written, exponent = whole + places, int(power) - len(places)
-    mantissa = written.rstrip("0").lstrip("0")
-    exponent += len(written) - len(written.rstrip("0"))
+    digits, exponent = whole + places, int(power) - len(places)
+    mantissa = digits.rstrip("0").lstrip("0")
+    exponent += len(digits) - len(digits.rstrip("0"))
     mantissa += "0" * (exponent % 3)
     exponent -= exponent % 3
     # upstream 1.36: past E there is no suffix, and it is left away: 1000E is written 1.
@@ -217,7 +219,7 @@ def _compose_binary(number: int) -> str:
 
 
 def _number(value: float) -> str:
-    """Write a JSON number as Go does: plainly, unless it is very large or very small."""
+    """Format a JSON number as Go does: with an exponent only if very large or very small."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):

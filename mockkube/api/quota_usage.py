@@ -1,4 +1,7 @@
-"""What an object counts for in a resource quota, and which quotas count it: pure, by kind."""
+"""Resource quota usage: what an object counts for, and which scopes it is in; pure, by kind.
+
+upstream 1.36: pkg/quota/v1/evaluator/core
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -31,19 +34,19 @@ _NONE: Final = parse("0")
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What counting may know besides the object."""
+    """Capabilities and present time that counting depends on."""
 
     caps: Capabilities
     now: datetime
 
 
 def object_count(group: str, plural: str) -> str:
-    """The name under which a quota counts objects of a kind."""
+    """Return the resource name under which a quota counts objects of a kind."""
     return f"count/{plural}.{group}" if group else f"count/{plural}"
 
 
 def tracked(group: str, plural: str, names: Iterable[str]) -> list[str]:
-    """Those of the names that objects of a kind count for."""
+    """Return those of the resource names that objects of a kind count for."""
     match (group, plural):
         case ("", "pods"):
             return [name for name in names if _counts_pods(name)]
@@ -69,7 +72,7 @@ def _counts_claims(name: str) -> bool:
 
 
 def usage(group: str, plural: str, obj: ReadOnlyObject, moment: Moment) -> Amounts:
-    """What the object counts for."""
+    """Return the usage of an object."""
     match (group, plural):
         case ("", "pods"):
             return _pod_usage(obj, moment)
@@ -83,6 +86,7 @@ def usage(group: str, plural: str, obj: ReadOnlyObject, moment: Moment) -> Amoun
 
 def _pod_usage(pod: ReadOnlyObject, moment: Moment) -> Amounts:
     # upstream 1.36: pkg/quota/v1/evaluator/core/pods.go, PodUsageFunc
+    # The object itself counts even when the pod has finished and uses nothing else.
     counted = {"count/pods": _ONE}
     if not _charged(pod, moment.now):
         return counted
@@ -91,12 +95,13 @@ def _pod_usage(pod: ReadOnlyObject, moment: Moment) -> Amounts:
     limits = pod_amounts(spec, "limits", pod_level=pod_level)
     overhead = read(spec.get("overhead"))
     add(requests, overhead)
+    # Overhead counts against a limit only if the containers have one: without it they are unlimited anyway.
     add(limits, {name: amount for name, amount in overhead.items() if name in limits})
     return counted | _compute(requests, limits)
 
 
 def _charged(pod: ReadOnlyObject, now: datetime) -> bool:
-    """Whether the pod still uses anything: it has not ended, nor outlived its own end."""
+    """Return whether the pod still uses resources: not finished, nor past its grace period."""
     if (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
         return False
     metadata = pod["metadata"]
@@ -144,6 +149,7 @@ def _claim_usage(claim: ReadOnlyObject) -> Amounts:
     if requested is not None:
         amount = parse(requested)
         allocated = ((claim.get("status") or {}).get("allocatedResources") or {}).get("storage")
+        # While a volume shrinks back after a failed expansion, the larger allocation still counts.
         if allocated is not None and parse(allocated) > amount:
             amount = parse(allocated)
         result["requests.storage"] = _whole(amount)
@@ -159,20 +165,20 @@ def _whole(amount: Quantity) -> Quantity:
 
 
 def missing(pod: ReadOnlyObject, names: Iterable[str], caps: Capabilities) -> str:
-    """What the containers of a pod do not say although a quota counts it, as a reason; empty if nothing."""
+    """Return which counted resources the containers of a pod do not set, as a reason; empty if none."""
     # upstream 1.36: pkg/quota/v1/evaluator/core/pods.go, Constraints
     spec = pod["spec"]
-    stated = spec.get("resources") or {}
-    whole = any(at_pod_level(name) for side in ("requests", "limits") for name in stated.get(side) or ())
-    if whole and caps.enabled("PodLevelResources"):
+    pod_resources = spec.get("resources") or {}
+    has_pod_level = any(at_pod_level(name) for side in ("requests", "limits") for name in pod_resources.get(side) or ())
+    if has_pod_level and caps.enabled("PodLevelResources"):
         return ""
     counted = set(names)
     lacking: dict[str, set[str]] = {}
     for container in containers_of(spec):
         resources = container.get("resources") or {}
-        said = _compute(read(resources.get("requests")), read(resources.get("limits")))
+        set_resources = _compute(read(resources.get("requests")), read(resources.get("limits")))
         for name in _REQUIRED:
-            if name in counted and name not in said:
+            if name in counted and name not in set_resources:
                 lacking.setdefault(name, set()).add(container["name"])
     if not lacking:
         return ""
@@ -181,7 +187,7 @@ def missing(pod: ReadOnlyObject, names: Iterable[str], caps: Capabilities) -> st
 
 
 def in_scope(requirement: ReadOnlyObject, group: str, plural: str, obj: ReadOnlyObject, caps: Capabilities) -> bool:
-    """Whether the object is within one scope of a quota; only pods and claims have any."""
+    """Return whether the object is in one scope of a quota; only pods and claims have scopes."""
     scope: str = requirement["scopeName"]
     if (group, plural) == ("", "persistentvolumeclaims"):
         names = _attributes_classes(obj)
@@ -204,13 +210,13 @@ def in_scope(requirement: ReadOnlyObject, group: str, plural: str, obj: ReadOnly
 
 
 def terminating(pod: ReadOnlyObject) -> bool:
-    """Whether the pod has a deadline."""
+    """Return whether the pod has a deadline."""
     deadline: int | None = pod["spec"].get("activeDeadlineSeconds")
     return deadline is not None and deadline >= 0
 
 
 def _selects(requirement: ReadOnlyObject, names: list[str]) -> bool:
-    """Whether a requirement on names is met by any of these, or by there being none."""
+    """Return whether any of the names, or their absence, meets a requirement."""
     values = requirement.get("values") or ()
     match requirement.get("operator"):
         case "Exists":

@@ -1,4 +1,4 @@
-"""What a pod asks for altogether, as those reckon who place and admit pods: with its status, overhead and defaults.
+"""Requests of a pod as schedulers, kubelets and daemon sets count them: with status, overhead and defaults.
 
 upstream 1.36: component-helpers/resource/helpers.go
 """
@@ -15,25 +15,26 @@ from mockkube.features.capabilities import Capabilities
 Amounts = dict[str, Decimal]
 _NOTHING: Final[Mapping[str, Decimal]] = {}
 # upstream 1.36: pkg/scheduler/util/pod_resources.go
+# Scores spread pods without requests as if they had some; filters do not use these.
 _LITTLE: Final[Mapping[str, Decimal]] = {"cpu": Decimal("0.1"), "memory": Decimal(200 * 1024 * 1024)}
 _AT_POD_LEVEL: Final = ("cpu", "memory")
 
 
 @dataclass(frozen=True, slots=True)
 class RequestRules:
-    """Which parts of a pod a component counts."""
+    """Parts of a pod that a component counts (upstream: PodResourcesOptions)."""
 
+    # Resources in the status of its containers, which differ from the spec during a resize.
     status: bool = True
-    """What its containers have been given, beside what they ask for: a resize is under way."""
     status_at_pod_level: bool = False
+    # Resources that the pod sets as a whole.
     pod_level: bool = True
-    """What the pod states as a whole."""
+    # Resources of the node that its resource claims take.
     claims: bool = False
-    """What its claims take of the node's own resources."""
 
     @classmethod
     def of(cls, caps: Capabilities) -> "RequestRules":
-        """Return the rules of a component."""
+        """Return the rules of a component with these capabilities."""
         return cls(
             status=caps.enabled("InPlacePodVerticalScaling"),
             status_at_pod_level=caps.enabled("InPlacePodLevelResourcesVerticalScaling"),
@@ -43,12 +44,12 @@ class RequestRules:
 
 
 def pod_requests(pod: ReadOnlyObject, rules: RequestRules) -> Resources:
-    """Return what the pod asks for, overhead included."""
+    """Return the requests of a pod, overhead included."""
     return Resources.of(_amounts(pod, rules, _NOTHING))
 
 
 def nonzero_requests(pod: ReadOnlyObject, rules: RequestRules) -> Resources:
-    """Return cpu and memory asked for, counting a little for each container that asks for none."""
+    """Return the requests of cpu and memory, with defaults for containers that request none."""
     missing: Mapping[str, Decimal] = _LITTLE
     if rules.pod_level and states_requests(pod["spec"]):
         stated = _amounts(pod, rules, _NOTHING)
@@ -58,12 +59,12 @@ def nonzero_requests(pod: ReadOnlyObject, rules: RequestRules) -> Resources:
 
 
 def states_requests(spec: ReadOnlyObject) -> bool:
-    """Whether the pod states requests as a whole."""
+    """Return whether the pod sets requests at pod level."""
     return any(at_pod_level(name) for name in (spec.get("resources") or {}).get("requests") or ())
 
 
 def at_pod_level(name: str) -> bool:
-    """Whether a pod may state this resource as a whole."""
+    """Return whether a pod may set this resource at pod level."""
     return name in _AT_POD_LEVEL or name.startswith("hugepages-")
 
 
@@ -73,33 +74,34 @@ def _amounts(pod: ReadOnlyObject, rules: RequestRules, missing: Mapping[str, Dec
     if rules.claims:
         for claim in status.get("nodeAllocatableResourceClaimStatuses") or ():
             _add(total, read_amounts(claim.get("resources")))
-    if rules.pod_level and (stated := (spec.get("resources") or {}).get("requests")):
+    if rules.pod_level and (pod_level_requests := (spec.get("resources") or {}).get("requests")):
         seen = status if rules.status and rules.status_at_pod_level else {}
-        effective = _effective(stated, seen.get("resources"), seen.get("allocatedResources"), status)
-        total.update({name: effective.get(name, Decimal()) for name in stated if at_pod_level(name)})
+        effective = _effective(pod_level_requests, seen.get("resources"), seen.get("allocatedResources"), status)
+        total.update({name: effective.get(name, Decimal()) for name in pod_level_requests if at_pod_level(name)})
     _add(total, read_amounts(spec.get("overhead")))
     return total
 
 
 def _of_containers(spec: ReadOnlyObject, status: ReadOnlyObject, missing: Mapping[str, Decimal]) -> Amounts:
-    """Return what the containers take together, or the greediest initialization if that is more."""
-    seen = {
+    """Return the sum of the containers, or the largest initialization step if that is more."""
+    statuses = {
         one.get("name", ""): one
         for side in ("containerStatuses", "initContainerStatuses")
         for one in status.get(side) or ()
     }
     total: Amounts = {}
     for container in spec.get("containers") or ():
-        _add(total, _of_container(container, seen, status, missing))
+        _add(total, _of_container(container, statuses, status, missing))
     sidecars: Amounts = {}
     peak: Amounts = {}
     for container in spec.get("initContainers") or ():
         if container.get("restartPolicy") == "Always":
-            own = _of_container(container, seen, status, missing)
+            own = _of_container(container, statuses, status, missing)
             _add(total, own)
             _add(sidecars, own)
             _raise(peak, sidecars)
         else:
+            # Init containers that end cannot be resized, so their status is ignored.
             own = _of_container(container, {}, status, missing)
             _add(own, sidecars)
             _raise(peak, own)
@@ -110,9 +112,11 @@ def _of_containers(spec: ReadOnlyObject, status: ReadOnlyObject, missing: Mappin
 def _of_container(
     container: ReadOnlyObject, seen: ReadOnlyObject, status: ReadOnlyObject, missing: Mapping[str, Decimal]
 ) -> Amounts:
-    stated = (container.get("resources") or {}).get("requests")
-    given = seen.get(container.get("name", "")) or {}
-    amounts = _effective(stated, given.get("resources"), given.get("allocatedResources"), status)
+    requests = (container.get("resources") or {}).get("requests")
+    container_status = seen.get(container.get("name", "")) or {}
+    amounts = _effective(
+        requests, container_status.get("resources"), container_status.get("allocatedResources"), status
+    )
     for name, amount in missing.items():
         amounts.setdefault(name, amount)
     return amounts
@@ -124,7 +128,7 @@ def _effective(
     allocated: ReadOnlyObject | None,
     status: ReadOnlyObject,
 ) -> Amounts:
-    """Return what counts while a resize is under way; one that cannot be done is not counted."""
+    """Return the requests that count during a resize; those of an infeasible resize do not."""
     if actuated is None:
         return read_amounts(stated)
     amounts = {} if _infeasible(status) else read_amounts(stated)

@@ -1,4 +1,4 @@
-"""Rounding of resource quantities to thousandths."""
+"""Rounding of the quantities in resource lists to thousandths."""
 
 from decimal import MAX_PREC, ROUND_UP, Context, Decimal
 from functools import lru_cache
@@ -12,16 +12,17 @@ _EXACT: Final = Context(prec=MAX_PREC)
 
 
 def round_up(amounts: Object | None) -> None:
-    """Round the quantities of a resource list up to thousandths."""
+    """Round the quantities of a resource list up to thousandths, in place."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_ResourceList
     if amounts:
         for name, text in amounts.items():
+            # Only these forms can be finer than a thousandth; parsing the others would be wasted on every pod.
             if text[-1] in "nu" or "." in text or "-" in text:
                 amounts[name] = _round(text)
 
 
 def round_up_resources(resources: Object | None) -> None:
-    """Round the limits and requests of a container, pod or claim."""
+    """Round the limits and requests of a container, pod or claim, in place."""
     if resources:
         round_up(resources.get("limits"))
         round_up(resources.get("requests"))

@@ -1,4 +1,4 @@
-"""Amounts of resources in integers of 64 bits: cpu in millicores, everything else in units or bytes, rounded up."""
+"""Resource amounts as 64-bit integers: cpu in millicores, everything else in units or bytes, rounded up."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,23 +12,23 @@ _INT64_MAX: Final = 2**63 - 1
 
 @dataclass(slots=True)
 class Resources:
-    """Amounts that are added to and taken from. A node's sums are changed in place by its owner alone."""
+    """Amounts of resources (upstream: framework.Resource). Mutable: a node's sums are updated in place."""
 
     cpu_milli: int = 0
     memory: int = 0
     ephemeral_storage: int = 0
     pods: int = 0
+    # Extended resources and huge pages, by name.
     scalars: dict[str, int] = field(default_factory=dict)
-    """Extended resources and huge pages, by name."""
 
     @classmethod
     def read(cls, amounts: Mapping[str, Any]) -> "Resources":
-        """Read a resource list as manifests have it."""
+        """Return the amounts of a resource list of an object."""
         return cls.of(read_amounts(amounts))
 
     @classmethod
     def of(cls, amounts: Mapping[str, Decimal]) -> "Resources":
-        """Round exact amounts up."""
+        """Return exact amounts, rounded up."""
         result = cls()
         for name, amount in amounts.items():
             match name:
@@ -58,7 +58,7 @@ class Resources:
         return self.scalars.get(name, 0)
 
     def add(self, other: "Resources", sign: int = 1) -> None:
-        """Add another's amounts, or with `sign` -1 take them away; `pods` is left alone."""
+        """Add another's amounts, or subtract them with `sign` -1; `pods` stays unchanged."""
         self.cpu_milli += sign * other.cpu_milli
         self.memory += sign * other.memory
         self.ephemeral_storage += sign * other.ephemeral_storage
@@ -66,7 +66,7 @@ class Resources:
             self.scalars[name] = self.scalars.get(name, 0) + sign * amount
 
     def raise_to(self, other: "Resources") -> None:
-        """Take another's amount wherever it is greater."""
+        """Raise each amount to another's if that is greater."""
         self.cpu_milli = max(self.cpu_milli, other.cpu_milli)
         self.memory = max(self.memory, other.memory)
         self.ephemeral_storage = max(self.ephemeral_storage, other.ephemeral_storage)
@@ -74,7 +74,7 @@ class Resources:
             self.scalars[name] = max(self.scalars.get(name, 0), amount)
 
     def copy(self) -> "Resources":
-        """Return amounts of one's own."""
+        """Return a copy that can be changed independently."""
         return Resources(self.cpu_milli, self.memory, self.ephemeral_storage, self.pods, dict(self.scalars))
 
 

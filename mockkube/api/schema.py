@@ -1,8 +1,8 @@
-"""The types of one Kubernetes version: what fields an object has, and how an empty value is written.
+"""Schema of one Kubernetes version: the fields of each type, and how their empty values are written.
 
 Two sources are joined: the JSON schemas of `kubernetes-validate` (fields per version, descriptions, list and
-patch keys) and `data/gotypes.json` (order, Go type, emptiness: what the schemas leave out). A proposal adds its
-fields as an overlay. Nodes are built when first asked for; `codec.py` compiles them into decoders.
+patch keys) and `data/gotypes.json` (order, Go type, omitempty: what the schemas lack). A proposal adds its
+fields as an overlay. Nodes are built when first used; `codec.py` compiles them into decoders.
 """
 
 import re
@@ -24,7 +24,7 @@ _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 
 class Shape(Enum):
-    """What a value is made of, as a decoder sees it."""
+    """Form of a value, as a decoder distinguishes it."""
 
     STRUCT = auto()
     LIST = auto()
@@ -51,8 +51,8 @@ _SPECIAL: Final = {
     "io.k8s.apimachinery.pkg.runtime.RawExtension": Shape.ANY,
 }
 _PROPS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
+# Types of a CRD's schema that hold a schema or something else, with the Python type of the latter.
 SCHEMA_OR: Final = {f"{_PROPS}OrBool": bool, f"{_PROPS}OrArray": list, f"{_PROPS}OrStringArray": list}
-"""The types of a CRD's schema that are a schema or something else: what else that is."""
 _SCALARS: Final = {
     ("string", "byte"): Shape.BYTES,
     ("integer", "int32"): Shape.INT32,
@@ -67,8 +67,8 @@ _BY_TYPE: Final = {
 }
 
 
+# Alias under which a Go file imports a package: `corev1`.
 _ALIAS: Final = re.compile(r"\b[a-z]+(?=v\d|types\.)")
-"""What a file that imports a package puts before its name: `corev1`."""
 _GO_SCALARS: Final = {
     Shape.STRING: "string",
     Shape.BOOL: "bool",
@@ -87,24 +87,24 @@ class Node:
     shape: Shape
     go: str = ""
     definition: str = ""
+    # Type of the items of a list or map; for ANY, the type that an object in its place must have.
     item: "Node | None" = None
-    """What a list or map holds; of something open, what an object in its place must be."""
     raw: Mapping[str, Any] = field(default_factory=dict)
     fields: "dict[str, Field]" = field(default_factory=dict)
 
     @property
     def is_struct(self) -> bool:
-        """Whether Go holds the value in a struct, which `omitempty` never leaves out."""
+        """True if Go holds the value in a struct, which `omitempty` never drops."""
         return self.shape in _STRUCTS or (self.shape is Shape.ANY and self.definition.endswith("RawExtension"))
 
     @property
     def list_type(self) -> str:
-        """`atomic`, `set` or `map`: how lists are merged by server-side apply."""
+        """`atomic`, `set` or `map`: how server-side apply merges the list."""
         return str(self.raw.get("x-kubernetes-list-type", "atomic"))
 
     @property
     def map_keys(self) -> tuple[str, ...]:
-        """The keys that identify an item of a `map` list."""
+        """Keys that identify an item of a `map` list."""
         return tuple(self.raw.get("x-kubernetes-list-map-keys", ()))
 
 
@@ -117,12 +117,12 @@ class Field:
     pointer: bool
     omit_empty: bool
     omit_zero: bool
+    # Name of the field in messages of Go's decoder: with the embedded structs that contain it.
     go_path: str = ""
-    """How Go's decoder calls the field in a message: with the embedded structs it stands in."""
 
     @property
     def always_written(self) -> bool:
-        """Whether the field is written even when nothing was given."""
+        """True if the field is written even when it is empty."""
         if self.pointer:
             return not self.omit_empty and not self.omit_zero
         if self.node.is_struct:
@@ -131,12 +131,12 @@ class Field:
 
     @property
     def patch_strategy(self) -> str:
-        """The strategic merge strategy: `merge`, `replace`, `retainKeys`, comma separated."""
+        """Strategic merge strategy: `merge`, `replace`, `retainKeys`, comma separated."""
         return str(self.node.raw.get("x-kubernetes-patch-strategy", ""))
 
     @property
     def merge_key(self) -> str:
-        """The key by which a strategic merge patch matches list items."""
+        """Key by which a strategic merge patch matches list items."""
         return str(self.node.raw.get("x-kubernetes-patch-merge-key", ""))
 
 
@@ -145,12 +145,12 @@ class _Row:
     name: str
     go: str
     empty: str
+    # Embedded structs that the field comes from, each followed by a dot.
     embedded: str = ""
-    """The embedded structs the field comes from, each followed by a dot."""
 
 
 class Schema:
-    """Every type of one Kubernetes version."""
+    """Types of one Kubernetes version."""
 
     def __init__(self, version: Version, overlays: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         self.version = version
@@ -159,7 +159,7 @@ class Schema:
 
     @cached_property
     def overlay_digest(self) -> str:
-        """A text that tells schemas of one version apart by their added fields: what one stored, another decodes."""
+        """Digest of the fields that overlays add; it tells schemas of one version apart."""
         if not self._overlays:
             return ""
         added = orjson.dumps(
@@ -169,7 +169,7 @@ class Schema:
 
     @cached_property
     def definitions(self) -> dict[str, dict[str, Any]]:
-        """The JSON schema of each type by its full name, overlays included."""
+        """JSON schema of each type by its full name, overlays included."""
         definitions = dict(_published(self.version))
         for name, properties in self._overlays.items():
             known = definitions.get(name)
@@ -188,20 +188,20 @@ class Schema:
 
     @property
     def kinds(self) -> Iterator[tuple[str, str]]:
-        """The group and name of each kind."""
+        """Group and name of each kind."""
         return ((group, kind) for group, _, kind in self._kinds)
 
     def definition_of(self, group: str, version: str, kind: str) -> str | None:
-        """The full name of the type of a kind; None when this version does not have it."""
+        """Return the full name of the type of a kind; None if this version does not have it."""
         return self._kinds.get((group, version, kind))
 
     def kind(self, group: str, version: str, kind: str) -> Node | None:
-        """The type of a kind; None when this version does not have it."""
+        """Return the type of a kind; None if this version does not have it."""
         name = self.definition_of(group, version, kind)
         return self.node(name) if name else None
 
     def added(self, node: Node) -> Collection[str]:
-        """Return the names of the fields of a struct that an overlay gives it."""
+        """Return the names of the fields that an overlay adds to a struct."""
         return self._overlays.get(node.definition, {}) if node.definition else node.raw["properties"]
 
     def versions_of(self, group: str, kind: str) -> Iterator[Node]:
@@ -211,10 +211,11 @@ class Schema:
                 yield self.node(name)
 
     def node(self, definition: str) -> Node:
-        """The type with this full name."""
+        """Return the type with this full name."""
         known = self._nodes.get(definition)
         if known is not None:
             return known
+        # The node is published before its fields are filled in, so that types may contain themselves.
         built = self._build(definition)
         return self._nodes.find(definition, lambda: self._filled(built), built)
 
@@ -237,13 +238,14 @@ class Schema:
         properties = node.raw["properties"]
         rows = {row.name: row for row in _rows(node.definition)}
         order = [name for name in rows if name in properties]
+        # Fields that Go's tables do not have come last: those of overlays, and of versions newer than the tables.
         order += [name for name in properties if name not in rows]
         added = self.added(node)
         for name in order:
             row = rows.get(name) or _Row(name, "", "omit")
             child = self._child(properties[name], row.go.removeprefix("*"), _package(node.definition))
             pointer = row.go.startswith("*") and child.shape not in (Shape.LIST, Shape.MAP)
-            # What is optional is a pointer, as the API conventions ask: false, 0 and {} are not nothing.
+            # The API conventions make optional fields pointers: false, 0 and {} must stay distinct from absence.
             pointer = pointer or (name in added and child.shape not in _NEVER_POINTERS)
             if name in added:
                 _name_added(child, name, _package(node.definition).rpartition("/")[2])
@@ -276,7 +278,7 @@ class Schema:
 
 
 def _name_added(node: Node, name: str, package: str) -> None:
-    """Give the type of an added field the Go name that messages show: no table has one."""
+    """Set the Go type name of an added field, which messages show and no table has."""
     if node.go:
         return
     if node.item is not None:
@@ -301,12 +303,12 @@ def _package(definition: str) -> str:
 
 
 def _go_name(definition: str) -> str:
-    """`v1.PodSpec`, as Go prints a type."""
+    """Return `v1.PodSpec`, the form in which Go prints a type."""
     return ".".join(definition.split(".")[-2:])
 
 
 def _go_text(go: str, package: str) -> str:
-    """A field's Go type as `reflect` prints it: qualified by the package's last part unless it is a built-in."""
+    """Return a field's Go type as `reflect` prints it: qualified by its package unless it is a built-in."""
     prefix, name = re.fullmatch(r"((?:\[\]|\*)*)(.*)", go).groups()  # type: ignore[union-attr]
     if name[:1].isupper():
         return f"{prefix}{package.rpartition('/')[2]}.{name}"
@@ -336,7 +338,7 @@ def _published(version: Version) -> dict[str, dict[str, Any]]:
 
 
 def _rows(definition: str) -> Iterator[_Row]:
-    """The fields of a struct in Go's order, those of inlined structs in their place."""
+    """Yield the fields of a struct in Go's order, those of embedded structs in their place."""
     package, name = _package(definition), definition.rpartition(".")[2]
     yield from _struct_rows(package, name)
 
@@ -362,7 +364,7 @@ def _struct_rows(package: str, name: str) -> Iterator[_Row]:
 
 
 def _origin(package: str, go: str) -> str:
-    """The package an inlined or aliased type comes from."""
+    """Return the package of an embedded or aliased type."""
     qualifier, _, name = go.rpartition(".")
     if not qualifier:
         return package

@@ -1,10 +1,10 @@
-"""What a kind does beyond the generic: the hooks around every write, and what may be selected by field.
+"""Strategies: hooks of a kind around every write, and the fields it can be selected by.
 
 The registry calls, for a create: admission, then `prepare_create`, `validate_create` and validating admission; for an
 update the same with `prepare_update` and `validate_update`. Objects come decoded, pruned and defaulted, in the storage
 version. Hooks that prepare may change the new object in place (it belongs to the request); the old object is
-shared and only read. Validators return every complaint, in upstream's order; warnings are texts for the
-`Warning` header. Generic metadata (name, labels, owner references, immutable fields) is the registry's.
+shared and only read. Validators return all errors, in upstream's order; warnings are texts for the
+`Warning` header. Generic metadata (name, labels, owner references, immutable fields) is the registry's task.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,98 +23,98 @@ def _no_namespaces(name: str) -> Mapping[str, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """What a hook may know besides the objects: the server's capabilities, the present, the subresource written to."""
+    """Context of a hook: capabilities of the server, present time, subresource of the request."""
 
     caps: Capabilities
     now: datetime
     subresource: str = ""
+    # Returns the labels of a namespace; None if it does not exist.
     namespace_labels: Callable[[str], Mapping[str, str] | None] = _no_namespaces
-    """The labels of a namespace; None of one that is not there."""
+    # The requesting user as a UserInfo, for kinds that record it.
     requester: ReadOnlyObject = field(default_factory=dict)
-    """Who asks, as a UserInfo, where that is kept."""
 
 
 class Strategy:
-    """The behaviour of a plain kind: no status, no rules of its own. Kinds override what they need."""
+    """Strategy of a plain kind without status or rules; other kinds override what they need."""
 
+    # A PUT to a name that does not exist creates the object.
     allow_create_on_update = False
-    """A PUT to a name that does not exist creates it."""
+    # A PUT without resourceVersion overwrites the stored object.
     allow_unconditional_update = True
-    """A PUT without resourceVersion overwrites whatever is stored."""
+    # The kind records who creates an object, from `Judge.requester`.
     keeps_requester = False
-    """`Judge.requester` says who creates an object."""
+    # Finalizers must be Kubernetes' own or qualified; some API groups do not validate that.
     native = True
-    """Its finalizers must be Kubernetes' own or qualified; some groups do not ask that of their kinds."""
+    # `metadata.generation` starts at 1 and increases when `spec` changes.
     tracks_generation = False
-    """`metadata.generation` starts at 1 and rises when `spec` changes."""
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Drop what a client may not set on creation, and set what the server does."""
+        """Drop fields that a client may not set on creation, and set those of the server."""
         if self.tracks_generation:
             obj["metadata"]["generation"] = 1
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Bring back what an update may not touch; `judge.subresource` names a subresource that is written to."""
+        """Restore fields that an update may not change; `judge.subresource` is the subresource of the write."""
         if self.tracks_generation:
             keep_generation(new, old)
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """Say what is wrong with the name (or, with `prefix`, with a generateName)."""
+        """Return the errors of a name (or, with `prefix`, of a generateName)."""
         return names.dns_subdomain(name, prefix=prefix)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge a new object."""
+        """Validate a new object."""
         return []
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge a change; `judge.subresource` as above."""
+        """Validate an update of the object or of `judge.subresource`."""
         return []
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warnings that come with a successful creation."""
+        """Return the warnings that come with a successful creation."""
         return []
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warnings that come with a successful update."""
+        """Return the warnings that come with a successful update."""
         return []
 
     def canonicalize(self, obj: Object) -> None:
-        """Put the valid object into its canonical form."""
+        """Bring the valid object into its canonical form, in place."""
 
     def fields(self, obj: ReadOnlyObject) -> Mapping[str, str]:
-        """The values field selectors see, besides metadata.name and metadata.namespace (a hot path: keep it flat)."""
+        """Return the values for field selectors, besides metadata.name and metadata.namespace."""
         return {}
 
+    # Names of the fields that `fields` returns.
     selectable: tuple[str, ...] = ()
-    """The names `fields` answers for."""
 
     def grace_seconds(self, obj: ReadOnlyObject, requested: int | None) -> int | None:
-        """How long a deletion waits; None: the kind is not deleted gracefully."""
+        """Return the grace period of a deletion; None if the kind is not deleted gracefully."""
         return None
 
 
 def keep_generation(new: Object, old: ReadOnlyObject) -> None:
-    """Carry the generation over, one higher when the spec changed."""
+    """Keep the generation of the stored object, one higher if the spec changed."""
     generation = old["metadata"].get("generation", 0)
     new["metadata"]["generation"] = generation + 1 if new.get("spec") != old.get("spec") else generation
 
 
 class StatusStrategy(Strategy):
-    """A kind with a status subresource: the main resource cannot touch status, the subresource nothing else."""
+    """Strategy of a kind with a status subresource: each of the two writes leaves the other part unchanged."""
 
     tracks_generation = True
 
     def empty_status(self) -> Object:
-        """The status of an object nobody has reported on."""
+        """Return the status of a new object."""
         return {}
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Start without a status."""
+        """Reset the status."""
         super().prepare_create(obj, judge)
         obj["status"] = self.empty_status()
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the status, or through the subresource everything but the status."""
+        """Keep the status; in a write to the subresource, keep everything else."""
         if judge.subresource == "status":
             self.prepare_status(new, old, judge)
             return
@@ -122,7 +122,7 @@ class StatusStrategy(Strategy):
         super().prepare_update(new, old, judge)
 
     def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """A write to the status subresource keeps the spec, and of the metadata what upstream keeps."""
+        """Prepare a write to the status subresource: the spec stays, and of the metadata what upstream keeps."""
         if "spec" in old:
             new["spec"] = old["spec"]
         else:

@@ -1,4 +1,4 @@
-"""Times as they stand in objects: RFC 3339, whole seconds (`Time`) or microseconds (`MicroTime`), in UTC."""
+"""Times in objects: RFC 3339 in UTC, with whole seconds (`Time`) or microseconds (`MicroTime`)."""
 
 import re
 from collections.abc import Sequence
@@ -12,27 +12,27 @@ _DATE: Final = ((r"\d{4}", "2006"), ("-", "-"), (r"\d\d", "01"), ("-", "-"), (r"
 _CLOCK: Final = ((r"\d\d", "15"), (":", ":"), (r"\d\d", "04"), (":", ":"))
 _ZONE: Final = (r"Z|[+-]\d\d:\d\d", "Z07:00")
 _LAYOUT: Final = (*_DATE, *_CLOCK, (r"\d\d([.,]\d+)?", "05"), _ZONE)
+# Patterns in the order in which they are parsed, each with its name in Go's layout.
 _MICRO_LAYOUT: Final = (*_DATE, *_CLOCK, (r"\d\d", "05"), (r"[.,]\d{6}", ".000000"), _ZONE)
-"""What is read in turn, and the name of that part in Go's layout."""
 
 
 def render_time(moment: datetime) -> str:
-    """The moment as a `Time`, cut to whole seconds."""
+    """Return the time as a `Time`, truncated to whole seconds."""
     return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 def render_micro_time(moment: datetime) -> str:
-    """The moment as a `MicroTime`."""
+    """Return the time as a `MicroTime`."""
     return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def parse_time(text: Any) -> datetime:
-    """Read an RFC 3339 time; ValueError with Go's words when it is none."""
+    """Parse an RFC 3339 time; raise ValueError with Go's text if it is none."""
     return _parsed(text, _FULL, _LAYOUT)
 
 
 def parse_micro_time(text: Any) -> datetime:
-    """Read a time that has exactly six digits of a second, as a `MicroTime` must; ValueError as `parse_time`."""
+    """Parse a time with exactly six decimals, as a `MicroTime` requires; raise ValueError as `parse_time`."""
     # upstream 1.36: apimachinery/pkg/apis/meta/v1/micro_time.go
     return _parsed(text, _FULL_MICRO, _MICRO_LAYOUT)
 
@@ -57,15 +57,16 @@ def _parsed(text: Any, full: re.Pattern[str], layout: Sequence[tuple[str, str]])
 
 
 def canonical_time(text: Any) -> str:
-    """The text as a `Time` is written; ValueError as `parse_time`."""
+    """Return the canonical text of a `Time`; raise ValueError as `parse_time`."""
     if isinstance(text, str) and _PLAIN.fullmatch(text):
+        # Parsed although the text is returned unchanged: the pattern also matches dates such as 2024-02-31.
         parse_time(text)
         return text
     return render_time(parse_time(text))
 
 
 def canonical_micro_time(text: Any) -> str:
-    """The text as a `MicroTime` is written; ValueError as `parse_micro_time`."""
+    """Return the canonical text of a `MicroTime`; raise ValueError as `parse_micro_time`."""
     return render_micro_time(parse_micro_time(text))
 
 
@@ -80,7 +81,7 @@ def _offset(zone: str, text: str) -> timedelta:
 
 
 def _first_misfit(text: str, layout: Sequence[tuple[str, str]]) -> str:
-    """Name the first part of the layout that the text fails to give."""
+    """Return the error for the first part of the layout that the text does not match."""
     rest = text
     for pattern, part in layout:
         match = re.match(pattern, rest)
@@ -92,7 +93,7 @@ def _first_misfit(text: str, layout: Sequence[tuple[str, str]]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """The text as Go's `time` quotes it: the bytes of all that is not printable ASCII in hexadecimal."""
+    """Quote a text as Go's `time` does: bytes that are no printable ASCII in hexadecimal."""
     escaped = "".join(
         ("\\" if char in '"\\' else "") + char
         if " " <= char < "\x80"

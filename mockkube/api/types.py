@@ -1,4 +1,4 @@
-"""The JSON object at the API edge and in the store: open, typed only by its schema."""
+"""JSON objects at the API edge and in the store: open dicts, typed only by their schema."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""YAML as Kubernetes reads it: the JSON it stands for, with go-yaml's complaints; see `documents.read_yaml`."""
+"""YAML as Kubernetes parses it, converted to JSON, with go-yaml's errors; see `documents.read_yaml`."""
 
 import math
 import re
@@ -26,7 +26,7 @@ _MERGE: Final = "tag:yaml.org,2002:merge"
 
 
 def read(body: bytes) -> Yaml:
-    """Read a YAML text; Unreadable with the message of Go's parser."""
+    """Parse a YAML text; raise Unreadable with the message of Go's parser."""
     try:
         _check_extent(body)
         loader = _Loader(body)
@@ -43,7 +43,7 @@ def read(body: bytes) -> Yaml:
 
 
 def _check_extent(body: bytes) -> None:
-    """Refuse YAML that is too deep or whose aliases multiply, before anything is built of it."""
+    """Reject YAML that is too deep or too large, or whose aliases multiply, before values are built."""
     total, values, aliased, containers, opened = 0, 0, 0, 0, list[tuple[str | None, int]]()
     sizes: dict[str, int] = {}
     for event in yaml.parse(body, Loader=_Loader):
@@ -74,7 +74,7 @@ def _check_extent(body: bytes) -> None:
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML 1.1 as Kubernetes reads it, where a date stays text and `y` is true."""
+    """YAML 1.1 loader of Kubernetes' dialect: a date stays text, and `y` is true."""
 
     def __init__(self, stream: bytes) -> None:
         super().__init__(stream)
@@ -93,21 +93,21 @@ def _construct_bool(loader: _Loader, node: yaml.ScalarNode) -> bool:
 
 
 def _construct_map(loader: _Loader, node: yaml.Node) -> dict[str, Any]:
-    """A mapping, noting the keys that stand twice: the later value counts."""
+    """Construct a mapping and record duplicate keys; the last value counts."""
     if not isinstance(node, yaml.MappingNode):
         raise yaml.MarkedYAMLError(problem="cannot unmarshal into a map", problem_mark=node.start_mark)
-    seen = set()
-    for place, _ in node.value:
-        if place.tag == _MERGE:
+    keys = set()
+    for key_node, _ in node.value:
+        if key_node.tag == _MERGE:
             continue
-        key = loader.construct_object(place, deep=True)
+        key = loader.construct_object(key_node, deep=True)
         if isinstance(key, dict | list):
-            raise yaml.MarkedYAMLError(problem="invalid map key", problem_mark=place.start_mark)
+            raise yaml.MarkedYAMLError(problem="invalid map key", problem_mark=key_node.start_mark)
         text = _key(key)
-        if (type(key), text) in seen:
+        if (type(key), text) in keys:
             shown = quoted(key) if isinstance(key, str) else text
-            loader.repeats.append(f"line {place.start_mark.line + 1}: key {shown} already set in map")
-        seen.add((type(key), text))
+            loader.repeats.append(f"line {key_node.start_mark.line + 1}: key {shown} already set in map")
+        keys.add((type(key), text))
     loader.flatten_mapping(node)
     return {
         _key(loader.construct_object(key, deep=True)): loader.construct_object(value, deep=True)
@@ -120,7 +120,7 @@ _Loader.add_constructor("tag:yaml.org,2002:map", _construct_map)
 
 
 def _as_json(value: Any) -> Any:
-    """Keys become text, as in JSON; what JSON cannot hold is refused."""
+    """Return the value as JSON, with keys as text; raise ValueError for values that JSON lacks."""
     match value:
         case dict():
             return {_key(key): _as_json(item) for key, item in value.items()}
@@ -137,7 +137,7 @@ def _as_json(value: Any) -> Any:
 
 
 def _without_integer(value: int) -> float | str:
-    """Return a number that is too large for an integer as go-yaml reads it."""
+    """Return a number that is too large for an integer as go-yaml does."""
     try:
         return float(value)
     except OverflowError:
@@ -163,6 +163,6 @@ def _place(error: yaml.MarkedYAMLError) -> str:
 
 
 def _wording(error: yaml.MarkedYAMLError) -> str:
-    """PyYAML's problem in go-yaml's words where they differ."""
+    """Return PyYAML's problem in go-yaml's words where they differ."""
     problem = error.problem or "invalid document"
     return problem.replace("are not allowed here", "are not allowed in this context")

@@ -1,23 +1,23 @@
-"""What can be wrong with a patch: one class per answer; the message is upstream's where a client sees it."""
+"""Patch errors: one class for each response; messages that a client gets are upstream's."""
 
 from mockkube.api.patching.gotext import json_kind
 
 
 class PatchError(Exception):
-    """A patch that cannot be applied."""
+    """Patch that cannot be applied."""
 
 
 class BadPatch(PatchError):
-    """The patch is malformed: 400 BadRequest with the message as it is."""
+    """Malformed patch: 400 BadRequest with this message."""
 
     @classmethod
     def kind(cls, value: object, wanted: str) -> "BadPatch":
-        """Refuse JSON of another kind than the Go type `wanted` is decoded from."""
+        """Return the error for JSON of another kind than the Go type `wanted` is decoded from."""
         return cls(f"json: cannot unmarshal {json_kind(value)} into Go value of type {wanted}")
 
 
 class TooManyOperations(PatchError):
-    """More operations than a JSON patch may have: 413 RequestEntityTooLarge with the message as it is."""
+    """JSON patch with too many operations: 413 RequestEntityTooLarge with this message."""
 
     def __init__(self, count: int, operations_max: int) -> None:
         super().__init__(f"The allowed maximum operations in a JSON patch is {operations_max}, got {count}")
@@ -26,14 +26,15 @@ class TooManyOperations(PatchError):
 
 
 class PatchRejected(PatchError):
-    """The patch does not fit the object: 422 Invalid with upstream's fixed text; the message is for the log."""
+    """Patch that does not fit the object: 422 Invalid with upstream's fixed text; the message is for the log."""
 
 
 class TestFailed(PatchRejected):
-    """A test among the operations of a JSON patch did not hold."""
+    """Test operation of a JSON patch that did not hold."""
 
+    # pytest would collect the class for its name.
     __test__ = False
 
 
 class PatchFailed(PatchError):
-    """What upstream did not foresee: 500 without a reason, with the message as it is."""
+    """Failure that upstream does not handle: 500 without a reason, with this message."""

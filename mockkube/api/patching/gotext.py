@@ -1,11 +1,11 @@
-"""How Go prints JSON values and their types in messages."""
+"""Go's formatting of JSON values and of their types in messages."""
 
 from collections.abc import Mapping
 from decimal import Decimal
 
 
 def printed(value: object) -> str:
-    """Print a value as `%v` does: `map[a:1 b:[x y]]`, keys sorted, text bare."""
+    """Print a value as `%v` does: `map[a:1 b:[x y]]`, keys sorted, text unquoted."""
     match value:
         case Mapping():
             return f"map[{' '.join(f'{key}:{printed(value[key])}' for key in sorted(value))}]"
@@ -22,12 +22,12 @@ def printed(value: object) -> str:
 
 
 def json_kind(value: object) -> str:
-    """Name the kind of a JSON value as Go's decoder does."""
+    """Return the kind of a JSON value as Go's decoder names it."""
     return _named(value, ("object", "array", "string", "bool", "number", "number", "null"))
 
 
 def go_type(value: object) -> str:
-    """Name the Go type that a JSON value is decoded to."""
+    """Return the Go type that a JSON value is decoded to."""
     types = ("map[string]interface {}", "[]interface {}", "string", "bool", "int64", "float64", "%!s(<nil>)")
     return _named(value, types)
 

@@ -1,7 +1,7 @@
-"""JSON patches (RFC 6902), with the liberties that evanphx/json-patch takes.
+"""JSON patches (RFC 6902), as lenient as evanphx/json-patch.
 
-`read` checks the outer form of a patch, `apply` plays it. The document given is never changed: the containers on
-the way to a change are copied, once, and the rest is shared.
+`read` checks the form of a patch, `apply` applies it. The given document is never changed: containers on
+the path to a change are copied, once, and the rest is shared.
 """
 
 import re
@@ -16,8 +16,8 @@ from mockkube.api.patching.gotext import json_kind
 from mockkube.api.types import ReadOnlyObject
 
 OPERATIONS_MAX: Final = 10_000
+# Maximum size of the JSON that all copies of one patch may add. upstream 1.36: apiserver/pkg/server/config.go
 COPIED_BYTES_MAX: Final = 3 * 1024 * 1024
-"""How much JSON all copies of one patch may add together."""  # upstream 1.36: apiserver/pkg/server/config.go
 
 _FIELDS: Final = ("op", "path", "from", "value")
 _INDEX: Final = re.compile(r"[+-]?[0-9]{1,18}")
@@ -26,7 +26,7 @@ _INDEX: Final = re.compile(r"[+-]?[0-9]{1,18}")
 def read(patch: Any, *, typed: bool = True) -> list[ReadOnlyObject]:
     """Return the operations of a decoded patch; raise BadPatch or TooManyOperations.
 
-    `typed` is how a request with field validation is read; one that ignores it is read more loosely.
+    `typed` is the decoding of a request with field validation; one that ignores it is decoded more leniently.
     """
     # upstream 1.36: apiserver/pkg/endpoints/handlers/patch.go
     names = ("[]handlers.jsonPatchOp", "handlers.jsonPatchOp") if typed else ("jsonpatch.Patch", "jsonpatch.Operation")
@@ -46,7 +46,7 @@ def read(patch: Any, *, typed: bool = True) -> list[ReadOnlyObject]:
 
 
 def unknown_fields(operations: Sequence[ReadOnlyObject]) -> list[str]:
-    """Name the fields no operation has, in upstream's words."""
+    """Return upstream's errors for fields that no operation has."""
     return [
         f'json patch unknown field "[{index}].{name}"'
         for index, operation in enumerate(operations)
@@ -56,7 +56,7 @@ def unknown_fields(operations: Sequence[ReadOnlyObject]) -> list[str]:
 
 
 def apply(doc: ReadOnlyObject, operations: Sequence[ReadOnlyObject]) -> Any:
-    """Return the patched document (whatever kind of JSON it has become); raise PatchRejected."""
+    """Return the patched document, which may be any JSON value; raise PatchRejected."""
     try:
         return _play(_Document(doc), operations)
     except (RecursionError, orjson.JSONEncodeError) as error:
@@ -99,7 +99,7 @@ def _text(operation: ReadOnlyObject, name: str) -> str:
 
 
 class _Missing(PatchRejected):
-    """There is nothing to change where the path of an operation leads."""
+    """Path of an operation at which there is nothing to change."""
 
     def __init__(self, message: str) -> None:
         super().__init__(f"{message}: missing value")
@@ -107,7 +107,7 @@ class _Missing(PatchRejected):
 
 @contextmanager
 def _about(what: str) -> Iterator[None]:
-    """Say of an error what it is about."""
+    """Prefix the error of an operation with what it is about."""
     try:
         yield
     except _Missing:
@@ -117,7 +117,7 @@ def _about(what: str) -> Iterator[None]:
 
 
 class _Document:
-    """A document under change: what it shares with the original is copied before it is written to."""
+    """Document that is being patched: containers of the original are copied before they are changed."""
 
     def __init__(self, root: ReadOnlyObject) -> None:
         self.root: Any = root
@@ -153,7 +153,7 @@ class _Document:
             return
         missing = f"replace operation does not apply: doc is missing path: {path}"
         container, key = self._find(path, missing, change=True)
-        # A key that is not there is replaced all the same.
+        # evanphx/json-patch adds a key that is missing, although the RFC demands that it exists.
         container[_index(container, key) if isinstance(container, list) else key] = value
 
     def move(self, source: str, operation: ReadOnlyObject) -> None:
@@ -162,8 +162,8 @@ class _Document:
         self.add(_text(operation, "path"), value)
 
     def copy(self, source: str, path: str) -> None:
-        # A key that is not there is copied as null. The copy is deep: later operations may change one of the two.
         missing = f"copy operation does not apply: doc is missing from path: {source}"
+        # A missing key is copied as null. The copy is deep: later operations may change one of the two.
         value = self._get(source, missing)
         if value is not None:
             text = orjson.dumps(value)
@@ -173,7 +173,7 @@ class _Document:
 
     def _count_copied(self, text: bytes) -> None:
         """Add to the size of all copies; raise PatchRejected once it exceeds the limit."""
-        # Go escapes these three characters: six bytes each
+        # The limit counts Go's encoding, which escapes these three characters with six bytes each.
         self._copied_bytes += len(text) + 5 * sum(text.count(char) for char in (b"<", b">", b"&"))
         if self._copied_bytes > COPIED_BYTES_MAX:
             size = f"the accumulated size increase of copy is {self._copied_bytes}"
@@ -190,11 +190,11 @@ class _Document:
         return container[_index(container, key)] if isinstance(container, list) else container.get(key)
 
     def _find(self, path: str, missing: str, *, change: bool = False) -> tuple[Any, str]:
-        """Return the container that holds the last part of a path, and that part; a copy of ours, to `change` it.
+        """Return the container that holds the last part of a path, and that part.
 
-        Where there is none the error says `missing`.
+        With `change` it is a copy of ours. If there is none, the error text is `missing`.
         """
-        # What stands before the first slash is not looked at.
+        # upstream ignores everything before the first slash.
         _, *parts = (part.replace("~1", "/").replace("~0", "~") for part in path.split("/"))
         if not parts:
             raise _Missing(missing)
@@ -225,12 +225,13 @@ class _Document:
         if id(container) in self._own:
             return container
         owned = container.copy()
+        # The copy is kept as well as its id: Python could give the id of a freed one to another container.
         self._own[id(owned)] = owned
         return owned
 
 
 def _index(items: list[Any], key: str) -> int:
-    """The place of an item; a negative index counts from the end."""
+    """Return the index of an existing item; a negative index counts from the end."""
     index = _number(key)
     if not -len(items) <= index < len(items):
         raise PatchRejected(f"Unable to access invalid index: {index}: invalid index referenced")
@@ -238,7 +239,7 @@ def _index(items: list[Any], key: str) -> int:
 
 
 def _insertion(items: list[Any], key: str) -> int:
-    """The place before which an item is inserted: `-` and -1 are the end."""
+    """Return the index before which an item is inserted; `-` and -1 are the end."""
     if key == "-":
         return len(items)
     index = _number(key)
@@ -254,7 +255,7 @@ def _number(key: str) -> int:
 
 
 def _equal(found: Any, value: Any) -> bool:
-    """Return whether two JSON values are the same: true is not 1, nor 1.0. Stops at the first difference."""
+    """Return whether two JSON values are equal: true is not 1, nor is 1.0. Stops at the first difference."""
     kind = found.__class__
     if kind is not value.__class__:
         return False

@@ -25,13 +25,13 @@ def _merge(doc: ReadOnlyObject, patch: ReadOnlyObject) -> Object:
         elif not isinstance(old, dict):
             merged[key] = without_nulls(value)
         else:
-            # A list that takes the place of an object keeps the nulls of its items; upstream overlooks them.
+            # upstream does not strip nulls from a list that replaces an object.
             merged[key] = _merge(old, value) if isinstance(value, dict) else value
     return merged
 
 
 def without_nulls(value: Any) -> Any:
-    """Leave the null fields out, at any depth; null items of lists stay."""
+    """Return a value without null fields, at any depth; null items of lists stay."""
     match value:
         case dict():
             return {key: without_nulls(one) for key, one in value.items() if one is not None}

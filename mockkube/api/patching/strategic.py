@@ -1,6 +1,6 @@
-"""Strategic merge patches: objects are merged by the rules of their type, lists by key where the type says so.
+"""Strategic merge patches: objects are merged by the rules of their type, lists by key if the type has one.
 
-A patch is merged into an object field by field. Directives steer it: `$patch: replace|delete`, `$retainKeys`,
+A patch is merged into an object field by field. Directives control it: `$patch: replace|delete`, `$retainKeys`,
 `$deleteFromPrimitiveList/<field>`, `$setElementOrder/<field>`. How lists are merged is in `strategic_lists`.
 """
 
@@ -30,35 +30,35 @@ _RETAIN_KEYS: Final = "$retainKeys"
 
 
 class PatchField(Protocol):
-    """What a merge asks of a field; `mockkube.api.schema.Field` is one."""
+    """Field of a type, as merging needs it; `mockkube.api.schema.Field` is one."""
 
     @property
     def node(self) -> "PatchType":
-        """The type of the field's value."""
+        """Type of the field's value."""
 
     @property
     def patch_strategy(self) -> str:
-        """`merge`, `replace`, `retainKeys`, comma separated; empty if the type does not say."""
+        """`merge`, `replace`, `retainKeys`, comma separated; empty if the type has none."""
 
     @property
     def merge_key(self) -> str:
-        """The key by which the items of a list are matched; empty if there is none."""
+        """Key by which the items of a list are matched; empty if there is none."""
 
 
 class PatchType(Protocol):
-    """What a merge asks of a type; `mockkube.api.schema.Node` is one."""
+    """Type of a value, as merging needs it; `mockkube.api.schema.Node` is one."""
 
     @property
     def go(self) -> str:
-        """Its Go name, for messages."""
+        """Go name of the type, for messages."""
 
     @property
     def fields(self) -> Mapping[str, PatchField]:
-        """The fields, if it is a struct."""
+        """Fields of a struct."""
 
     @property
     def item(self) -> "PatchType | None":
-        """The type of the values, if it is a list or a map."""
+        """Type of the values of a list or map."""
 
 
 def apply(doc: ReadOnlyObject, patch: Any, schema: PatchType) -> Object:
@@ -96,7 +96,7 @@ def _directed(patch: ReadOnlyObject) -> Object:
 
 
 def _retain_keys(original: ReadOnlyObject, patch: ReadOnlyObject) -> tuple[Object, Object]:
-    """Return copies of both, without what `$retainKeys` does not name, and without the directive."""
+    """Return copies of both, without the fields that `$retainKeys` drops, and without the directive."""
     merged, patch = dict(original), dict(patch)
     if _RETAIN_KEYS not in patch:
         return merged, patch
@@ -112,7 +112,7 @@ def _retain_keys(original: ReadOnlyObject, patch: ReadOnlyObject) -> tuple[Objec
 
 
 def _merge_ordered_lists(merged: Object, patch: ReadOnlyObject, schema: PatchType | None) -> Object:
-    """Merge the lists whose order the patch prescribes; return what is left of the patch."""
+    """Merge the lists whose order the patch prescribes; return the rest of the patch."""
     left = {key: value for key, value in patch.items() if not key.startswith(_ORDER_PREFIX)}
     for key, order in patch.items():
         if not key.startswith(_ORDER_PREFIX):
@@ -137,6 +137,7 @@ def _merge_ordered_list(
     if original is None and changes is None:
         return
     if original is None:
+        # A list that the object does not have yet is added, not merged: its directives have nothing to act on.
         result = _without_directives(changes)
     else:
         result = original if changes is None else _merge_list(original, changes, field)
@@ -188,12 +189,13 @@ def _merge_list(original: list[Any], patch: list[Any], field: PatchField) -> lis
 
 def _merge_items(kept: Sequence[ReadOnlyObject], changes: Sequence[ReadOnlyObject], field: PatchField) -> list[Any]:
     """Merge each change into the first item with its key, or append it."""
-    merged, places = list(kept), dict[Any, int]()
+    # Items are looked up by key: searching the list for each change would be quadratic.
+    merged, positions = list(kept), dict[Any, int]()
     for index, item in enumerate(kept):
         if (key := item.get(field.merge_key)).__class__ not in (dict, list):
-            places.setdefault(key, index)
+            positions.setdefault(key, index)
     for change in changes:
-        index = places.setdefault(identity(change, field.merge_key), len(merged))
+        index = positions.setdefault(identity(change, field.merge_key), len(merged))
         if index == len(merged):
             merged.append(change)
         else:
@@ -202,7 +204,7 @@ def _merge_items(kept: Sequence[ReadOnlyObject], changes: Sequence[ReadOnlyObjec
 
 
 def _field(schema: PatchType | None, name: str) -> PatchField:
-    """Return the field; what is no struct has none, which upstream does not forgive."""
+    """Return a field of a struct; raise PatchFailed for anything else, as upstream does."""
     field = schema.fields.get(name) if schema else None
     if field is None:
         if schema is None or schema.item is not None:
@@ -213,12 +215,12 @@ def _field(schema: PatchType | None, name: str) -> PatchField:
 
 
 def _strategy(field: PatchField) -> str:
-    """What remains of the strategy beside `retainKeys`, which only says that clients may send the directive."""
+    """Return the strategy without `retainKeys`, which only allows clients to send that directive."""
     return next((one for one in field.patch_strategy.split(",") if one != "retainKeys"), "")
 
 
 def _named_field(directive: str, prefix: str, title: str) -> str:
-    """Return the field a directive like `$setElementOrder/containers` is about."""
+    """Return the field that a directive like `$setElementOrder/containers` names."""
     start, slash, name = directive.partition("/")
     if not slash or start != prefix:
         raise BadPatch(f"invalid patch format of {title}")
@@ -231,7 +233,7 @@ def _expect_list(value: Any) -> None:
 
 
 def _without_directives(value: Any) -> Any:
-    """Leave out the objects that carry a `$patch`, at any depth below this value."""
+    """Return a value without the objects that have a `$patch`, at any depth."""
     match value:
         case dict():
             return {key: _without_directives(one) for key, one in value.items() if not _has_directive(one)}

@@ -1,7 +1,7 @@
-"""The lists of a strategic merge patch: what kind they are, which items it deletes, in which order they end up.
+"""Lists in strategic merge patches: element types, deletions, and the order of the merged items.
 
-Three orders meet: what `$setElementOrder` says wins over the order of the patch, and that over the order of the
-live object, which only decides where the items go that the patch does not mention.
+Three orders meet: `$setElementOrder` precedes the order of the patch, and that the order of the live object, which
+only decides where the items go that the patch does not mention.
 """
 
 # upstream 1.36: apimachinery/pkg/util/strategicpatch/patch.go
@@ -17,7 +17,7 @@ DIRECTIVE: Final = "$patch"
 
 
 def element_kind(*lists: list[Any]) -> type:
-    """Return the type all items of the lists have; raise if they differ, are lists, or there are none."""
+    """Return the type that all items have; raise if they differ, are lists, or there are none."""
     items = [item for each in lists for item in each]
     if not items:
         raise PatchFailed("no elements in any of the given slices")
@@ -30,14 +30,14 @@ def element_kind(*lists: list[Any]) -> type:
 
 
 def merge_scalars(original: list[Any], patch: list[Any]) -> list[Any]:
-    """Return the union of two lists of plain values."""
+    """Return the union of two lists of scalars."""
     return reorder(list(dict.fromkeys([*original, *patch])), patch, original, "")
 
 
 def split_special(
     original: list[Any], patch: list[Any], merge_key: str
 ) -> tuple[list[ReadOnlyObject], list[ReadOnlyObject]]:
-    """Carry out the items of the patch that have a directive; return what stays of the original, and of the patch."""
+    """Apply the items of the patch that have a directive; return the rest of the original and of the patch."""
     unwanted, changes, replace = set[Any](), [], False
     for item in patch:
         match item.get(DIRECTIVE):
@@ -59,33 +59,33 @@ def split_special(
 
 
 def is_among(value: Any, plain: Collection[Any]) -> bool:
-    """Return whether a value is in a set of plain values; objects and lists never are."""
+    """Return whether a value is in a set of scalars; objects and lists never are."""
     return value.__class__ not in (dict, list) and value in plain
 
 
 def check_order(patch: list[Any], order: list[Any], merge_key: str) -> None:
-    """Raise unless the items of the patch stand in the order that it prescribes itself, none left out."""
+    """Raise unless the items of the patch are in the order that it prescribes itself, none left out."""
     if not patch or not order:
         return
-    awaited = [item for item in patch if not (merge_key and _directive(item, merge_key) == "delete")]
-    at = passed = 0
-    while at < len(awaited) and passed < len(order):
-        if _directive(awaited[at], "") is not None:
+    expected_items = [item for item in patch if not (merge_key and _directive(item, merge_key) == "delete")]
+    at = position = 0
+    while at < len(expected_items) and position < len(order):
+        if _directive(expected_items[at], "") is not None:
             at += 1
         else:
-            at += identity(awaited[at], merge_key) == identity(order[passed], merge_key)
-            passed += 1
-    if at < len(awaited):
+            at += identity(expected_items[at], merge_key) == identity(order[position], merge_key)
+            position += 1
+    if at < len(expected_items):
         raise PatchFailed(
             f"The order in patch list:\n{printed(patch)}\n doesn't match $setElementOrder list:\n{printed(order)}\n"
         )
 
 
 def live_order(original: list[Any], patch: list[Any], merge_key: str) -> list[Any]:
-    """Return the order of the live object as upstream sees it, once deleted items have made room for new ones.
+    """Return the order of the live object as upstream gets it after deletions and insertions.
 
-    It works in place: what is deleted frees places behind the last item, and the first of the items that are
-    appended take them. With `$setElementOrder` these count as items of the live object.
+    It works in place: deleted items free slots at the end, which the first appended items fill. With
+    `$setElementOrder` these count as items of the live object.
     """
     if not merge_key:
         return original
@@ -96,17 +96,17 @@ def live_order(original: list[Any], patch: list[Any], merge_key: str) -> list[An
 
 
 def reorder(merged: Sequence[Any], order: list[Any], live_order: list[Any], merge_key: str) -> list[Any]:
-    """Sort the items named in `order` by it, the others by `live_order`, and weave the two together."""
-    named, live = _places(order, merge_key), _places(live_order, merge_key)
-    patched = [item for item in merged if identity(item, merge_key) in named]
-    others = [item for item in merged if identity(item, merge_key) not in named]
-    patched.sort(key=lambda item: named[identity(item, merge_key)])
-    others.sort(key=lambda item: live.get(identity(item, merge_key), -1))
-    return _weave(others, patched, lambda item: live.get(identity(item, merge_key), -1))
+    """Sort the items named in `order` by it, the others by `live_order`, and interleave the two."""
+    patch_positions, live_positions = _places(order, merge_key), _places(live_order, merge_key)
+    patched = [item for item in merged if identity(item, merge_key) in patch_positions]
+    others = [item for item in merged if identity(item, merge_key) not in patch_positions]
+    patched.sort(key=lambda item: patch_positions[identity(item, merge_key)])
+    others.sort(key=lambda item: live_positions.get(identity(item, merge_key), -1))
+    return _weave(others, patched, lambda item: live_positions.get(identity(item, merge_key), -1))
 
 
 def _weave(others: list[Any], patched: list[Any], place: Callable[[Any], int]) -> list[Any]:
-    """Put each of the others before the first patched item that the live object has behind it."""
+    """Insert each of the others before the first patched item that follows it in the live object."""
     woven: list[Any] = []
     left = iter(others)
     waiting = next(left, None)
@@ -119,7 +119,7 @@ def _weave(others: list[Any], patched: list[Any], place: Callable[[Any], int]) -
 
 
 def _places(items: list[Any], merge_key: str) -> dict[Any, int]:
-    """Map what identifies the items to where they stand, the first place if there are several."""
+    """Return the index of each item by its identity; the first one if there are several."""
     places: dict[Any, int] = {}
     for index, item in enumerate(items):
         places.setdefault(identity(item, merge_key), index)
@@ -127,7 +127,7 @@ def _places(items: list[Any], merge_key: str) -> dict[Any, int]:
 
 
 def identity(item: Any, merge_key: str) -> Any:
-    """Return the value of an object's merge key, or the plain value itself."""
+    """Return the value of an object's merge key, or the scalar itself."""
     if merge_key:
         _expect_object(item)
         if merge_key not in item:

@@ -1,4 +1,4 @@
-"""Ages and durations in two or three significant figures: `5m30s`, `3d4h`, `2y17d`."""
+"""Ages and durations as kubectl prints them: `5m30s`, `3d4h`, `2y17d`."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -22,6 +22,7 @@ def human_duration(duration: timedelta) -> str:
     # upstream 1.36: apimachinery/pkg/util/duration; a clock that lags by less than two seconds is forgiven
     seconds = min(int(duration / _SECOND), _SECONDS_MAX)
     if seconds < -1:
+        # Clocks differ: a time up to one second in the future counts as now.
         return INVALID
     if seconds < 2 * MINUTE:
         return f"{max(seconds, 0)}s"
@@ -58,11 +59,11 @@ def parse_time(timestamp: str) -> datetime | None:
 
 
 def since(timestamp: str, now: datetime) -> str:
-    """Return the time passed since the timestamp."""
+    """Return the printed time since a timestamp."""
     moment = parse_time(timestamp)
     return UNKNOWN if moment is None else human_duration(now - moment)
 
 
 def age(obj: ReadOnlyObject, now: datetime) -> str:
-    """Return the time passed since the object was created."""
+    """Return the printed time since the creation of an object."""
     return since(string(obj, "metadata", "creationTimestamp"), now)

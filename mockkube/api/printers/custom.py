@@ -1,4 +1,4 @@
-"""Printers for custom resources: columns from their CustomResourceDefinition."""
+"""Printers for custom resources, from the columns of their CustomResourceDefinition."""
 
 import json
 import re
@@ -29,16 +29,16 @@ class _CustomColumn:
     def cell(self, obj: ReadOnlyObject, now: datetime) -> Cell:
         """Return the first value at the path in the column's type; None if there is none."""
         try:
-            found = self.path.find(obj)
+            values = self.path.find(obj)
         except PathError:
             return None
-        return _cell(self.heading.type, found[0], now) if found else None
+        return _cell(self.heading.type, values[0], now) if values else None
 
 
 def custom_printer(columns: Sequence[ReadOnlyObject]) -> Printer:
-    """Return the printer for a version's `additionalPrinterColumns`; the default is the age.
+    """Return the printer for a version's `additionalPrinterColumns`; without them it prints the age.
 
-    A column whose path does not parse ends the list: the API accepts such definitions.
+    A column whose path does not parse ends the list: the API accepts such CRDs.
     """
     # upstream 1.36: apiextensions-apiserver/pkg/registry/customresource/tableconvertor
     shown = _read(columns or [_AGE])
@@ -68,7 +68,7 @@ def _read(columns: Sequence[ReadOnlyObject]) -> list[_CustomColumn]:
 
 
 def _cell(kind: str, value: Any, now: datetime) -> Cell:
-    """Return the value if it is of the column's type; every value converts to text."""
+    """Return the value if it has the column's type; every value converts to text."""
     match kind, value:
         case "string", _:
             return _text(value)
@@ -103,8 +103,8 @@ def _text(value: Any) -> str:
         case float():
             return _float_text(value)
         case dict() | list():
-            written = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-            return written.translate(_ESCAPES)
+            encoded = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+            return encoded.translate(_ESCAPES)
     return str(value)
 
 
@@ -116,6 +116,7 @@ def _float_text(value: float) -> str:
     return shortest
 
 
+# Printer for the scale of a custom resource.
 CUSTOM_SCALE: Final = custom_printer(
     [
         {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas"},
@@ -123,4 +124,3 @@ CUSTOM_SCALE: Final = custom_printer(
         _AGE,
     ]
 )
-"""Printer for the scale of a custom resource."""

@@ -1,4 +1,4 @@
-"""JSONPath in the dialect of custom resource columns.
+"""JSONPath in the dialect of custom resource columns and of kubectl.
 
 `compile_path` parses `.status.conditions[?(@.type=="Ready")].status` once; the path can then be evaluated on any
 object. Fields that an object lacks give no values; steps that do not fit its types (an index of a number) raise
@@ -39,7 +39,7 @@ _OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
 
 
 class PathError(ValueError):
-    """The path does not parse, or does not fit this object."""
+    """Path that does not parse, or does not fit the object."""
 
 
 class Path:
@@ -102,6 +102,7 @@ def _matched(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str]:
 
 
 def _read_recursive(text: str, at: int, steps: list[Step]) -> int:
+    # upstream rejects `....`; it would descend from every value it has just found.
     if steps and steps[-1] is _descend:
         raise PathError("invalid multiple recursive descent")
     steps.append(_descend)
@@ -137,7 +138,7 @@ def _number(text: str) -> int | float:
 
 
 def _unquoted(text: str, quote: str) -> str:
-    """Return what a quoted text stands for, with the escapes that Go has."""
+    """Return the text between quotes, with Go's escapes resolved."""
 
     def replaced(match: re.Match[str]) -> str:
         letter, digits = match[1][0], match[1][1:]
@@ -175,6 +176,7 @@ def _field(key: str) -> Step:
 
 def _children(value: Any) -> Values:
     if isinstance(value, dict):
+        # The order of a Go map is random; sorted keys give the same text every time.
         return [value[key] for key in sorted(value)]
     return value if isinstance(value, list) else []
 
@@ -184,7 +186,7 @@ def _each(values: Values) -> Values:
 
 
 def _descend(values: Values) -> Values:
-    """Return every value that contains something, and all such values in it."""
+    """Return every value that has children, and all such values below it."""
     found: Values = []
     for value in values:
         if children := _children(value):

@@ -1,7 +1,6 @@
-"""JSONPath templates as `kubectl get -o jsonpath=` takes them: text, `{paths}`, and loops `{range ...}...{end}`.
+"""JSONPath templates of `kubectl get -o jsonpath=`: text, `{paths}`, and `{range ...}...{end}`.
 
-`compile_template` reads a template once; `render` prints what it comes to for an object. A path that leads nowhere
-prints nothing.
+`compile_template` parses a template once; `render` prints it for an object. A path without values prints nothing.
 """
 
 # upstream 1.36: client-go/util/jsonpath/{parser,jsonpath}.go
@@ -22,7 +21,7 @@ _EXPONENT_MAX: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What stands between two braces."""
+    """Path or keyword between two braces."""
 
     path: Path
     keyword: Literal["", "range", "end"] = ""
@@ -30,20 +29,20 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A template that has been read: texts and actions, in order."""
+    """Parsed template: texts and actions, in order."""
 
     nodes: Sequence[str | Action]
 
     def find(self, value: Any) -> list[Values]:
-        """Return the results of each text and action, in order; PathError if one makes no sense for the value."""
+        """Return the results of each text and action, in order; raise PathError if one does not fit."""
         return self._run(0, value, 0)[0]
 
     def render(self, value: Any) -> str:
-        """Return what the template prints for an object; PathError if it makes no sense for it."""
+        """Return the text of the template for an object; raise PathError if it does not fit the object."""
         return "".join(" ".join(map(shown, results)) for results in self.find(value))
 
     def _run(self, start: int, value: Any, depth: int) -> tuple[list[Values], int | None]:
-        """Return the results from a node on, and the place of the `end` they stop at; None: they go to the last."""
+        """Return the results from a node on, and the index of the `end` they stop at; None at the last node."""
         found: list[Values] = []
         at = start
         while at < len(self.nodes):
@@ -76,7 +75,7 @@ class Template:
 
 
 def compile_template(text: str) -> Template:
-    """Read a template; raise `PathError` where an action breaks off or holds what no path does."""
+    """Parse a template; raise `PathError` for an incomplete or invalid action."""
     nodes: list[str | Action] = []
     at = 0
     while at < len(text):
@@ -92,7 +91,7 @@ def compile_template(text: str) -> Template:
 
 
 def _action(text: str, at: int) -> tuple[Action, int]:
-    """Return the action that starts behind a brace, and where the text after it starts."""
+    """Parse the action after a brace; return it and the position after it."""
     steps: list[Step] = []
     keyword: Literal["", "range", "end"] = ""
     while True:
@@ -108,7 +107,7 @@ def _action(text: str, at: int) -> tuple[Action, int]:
 
 
 def shown(value: Any) -> str:
-    """Return a value as it is printed: maps and lists as JSON, everything else as Go prints it."""
+    """Return a value as kubectl prints it: maps and lists as JSON, everything else as Go does."""
     match value:
         case str():
             return value
@@ -124,7 +123,7 @@ def shown(value: Any) -> str:
 
 
 def _float(value: float) -> str:
-    """Return a number with as few digits as tell it apart, with an exponent where it is very small or large."""
+    """Return the shortest text of a number, with an exponent if it is very small or large."""
     sign, digits, power = Decimal(repr(value)).normalize().as_tuple()
     assert isinstance(power, int), "JSON has no infinity"
     exponent = len(digits) + power - 1

@@ -1,4 +1,4 @@
-"""Labels and label selectors on one line."""
+"""Cells of labels and label selectors."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ def format_labels(labels: Mapping[str, object]) -> str:
 
 
 def selector_text(selector: ReadOnlyObject) -> str | None:
-    """Return the selector in command-line syntax, sorted by key; None if it has no such form."""
+    """Return the selector in command-line syntax, sorted by key; None if it is invalid."""
     # upstream 1.36: apimachinery/pkg/apis/meta/v1/helpers.go, pkg/labels/selector.go
     pairs = section(selector, "matchLabels")
     terms: list[tuple[str, str | None]] = [(key, _equality(key, str(value))) for key, value in pairs.items()]
@@ -28,8 +28,8 @@ def selector_text(selector: ReadOnlyObject) -> str | None:
 
 def format_selector(selector: ReadOnlyObject) -> str:
     """Return the selector in command-line syntax, or `<none>` for an empty one."""
-    written = selector_text(selector)
-    return "<error>" if written is None else written or NONE
+    text = selector_text(selector)
+    return "<error>" if text is None else text or NONE
 
 
 def _equality(key: str, value: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Several values in one cell: the first few, and the number of others."""
+"""Cells of several values: the first few, and the number of the others."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ SHOWN_MAX = 3
 
 
 def shortened(shown: Sequence[str], count: int, *, empty: str = UNSET) -> str:
-    """Return the texts joined by commas, with the number left out of `count`; `empty` if there are none."""
+    """Join the first few texts and the number of others among `count`; `empty` if there are none."""
     line = ",".join(shown[:SHOWN_MAX])
     if count > SHOWN_MAX:
         return f"{line} + {count - SHOWN_MAX} more..."
@@ -19,5 +19,5 @@ def shortened(shown: Sequence[str], count: int, *, empty: str = UNSET) -> str:
 
 def containers(template: ReadOnlyObject) -> list[str]:
     """Return the cells for names and images of a pod template's containers."""
-    found = sections(template, "spec", "containers")
-    return [",".join(string(item, key) for item in found) for key in ("name", "image")]
+    templates = sections(template, "spec", "containers")
+    return [",".join(string(item, key) for item in templates) for key in ("name", "image")]

@@ -1,4 +1,4 @@
-"""Printer of name and age, for kinds without columns of their own."""
+"""Default printers for kinds without columns of their own: name and age, or name and creation time."""
 
 from datetime import datetime
 from typing import Final
@@ -10,7 +10,7 @@ from mockkube.api.types import ReadOnlyObject
 
 
 def plain_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-    """Return the name and the age."""
+    """Return the cells of name and age."""
     return [name_of(obj), age(obj, now)]
 
 
@@ -21,8 +21,8 @@ def _created_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     return [name_of(obj), string(obj, "metadata", "creationTimestamp", missing="0001-01-01T00:00:00Z")]
 
 
+# Printer of kinds without columns upstream, such as limit ranges, roles and custom resource definitions.
 CREATED: Final = Printer(
     (NAME, Column("Created At", "date", description="When the object was created.")),
     _created_cells,
 )
-"""Printer of kinds without their own, such as limit ranges, roles and custom resource definitions."""

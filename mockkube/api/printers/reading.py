@@ -1,4 +1,4 @@
-"""Accessors for decoded objects, in which empty fields may be absent."""
+"""Accessors for decoded objects whose empty fields may be absent."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -36,7 +36,7 @@ def sections(obj: ReadOnlyObject, *path: str) -> list[ReadOnlyObject]:
 
 
 def string(obj: ReadOnlyObject, *path: str, missing: str = "") -> str:
-    """Return the text at the path, `missing` if there is none. A stored empty text stays empty."""
+    """Return the text at the path, `missing` if there is none; a stored empty text stays empty."""
     found = value_at(obj, *path)
     return missing if found is None else str(found)
 

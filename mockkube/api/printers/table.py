@@ -25,7 +25,7 @@ class Column:
 
 
 class RowCondition(TypedDict):
-    """Condition of a whole row: so far only that the object is completed."""
+    """Condition of a whole row; the only one is that the object is completed."""
 
     type: str
     status: str

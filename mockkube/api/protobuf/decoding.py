@@ -1,4 +1,4 @@
-"""Decoders of types, compiled from the schema on first use, one closure per field.
+"""Protobuf decoders, compiled from the schema on first use, one closure per field.
 
 Zero values of non-pointer fields are dropped, as in Go, because they mean absence; the codec adds those that are
 always written. A pointer field keeps its zero: its presence is the information.
@@ -17,10 +17,10 @@ from mockkube.api.protobuf.wire import Malformed
 from mockkube.api.schema import Node, Schema, Shape
 from mockkube.api.types import Object
 
+# Decodes the message between two offsets into an object, or the field whose value has those bytes.
 Reader = Callable[[bytes, int, int, Object], None]
-"""Decodes the message between two offsets into an object; also: the field whose value has those bytes."""
+# Stores a decoded number in the object.
 _Number = Callable[[int, Object], None]
-"""Stores a decoded number in the object."""
 
 _NUMBERS: Final[dict[Shape, Callable[[int], Any]]] = {
     Shape.BOOL: bool,
@@ -31,14 +31,14 @@ _WHOLE_MAX: Final = 1 << 53
 
 
 class Decoders:
-    """Decoders of one schema's types."""
+    """Protobuf decoders of one schema's types."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._readers: CompiledTable[int, Reader] = CompiledTable()
 
     def message(self, node: Node) -> Reader:
-        """Return the decoder of a struct; recursion goes through the table, so types may contain themselves."""
+        """Return the decoder of a struct."""
         key = id(node.fields)
         readers = self._readers
         return readers.get(key) or readers.find(
@@ -52,6 +52,7 @@ class Decoders:
         for slot in given:
             base = slot.number << 3
             if slot.field is None:
+                # JSON has the fields of an embedded struct in the outer object, so they are decoded into the same one.
                 sized[base | wire.SIZED] = self._struct(slot.inlined)
                 continue
             name, node = slot.field.name, slot.field.node
@@ -61,6 +62,7 @@ class Decoders:
                 numbers[base | wire.VARINT] = _number(name, _NUMBERS[node.shape], keep_zero=slot.field.pointer)
             elif node.shape is Shape.LIST and node.item is not None and node.item.shape in _NUMBERS:
                 convert = _NUMBERS[node.item.shape]
+                # Decoders must accept both forms of repeated numbers: one tag per item, and packed.
                 numbers[base | wire.VARINT] = _appending(name, convert)
                 sized[base | wire.SIZED] = _decode_packed(name, convert)
             else:
@@ -131,6 +133,7 @@ def _message(sized: Mapping[int, Reader], numbers: Mapping[int, _Number], other:
             if (take := sized_at(tag)) is not None:
                 size = data[pos]
                 pos += 1
+                # Lengths of one byte are by far the most common and are decoded in line.
                 if size > 0x7F:
                     start, stop = wire.size_at(data, pos - 1, end)
                     take(data, start, stop, out)
@@ -159,7 +162,7 @@ _Other = Callable[[bytes, int, int, int, Object], int]
 
 
 def _others(doubles: Mapping[int, str], numbers: set[int]) -> _Other:
-    """Decode rare wire types: floating point, and unknown fields, which are skipped."""
+    """Return the decoder of rare wire types: floating point, and unknown fields, which are skipped."""
 
     def read(data: bytes, tag: int, pos: int, end: int, out: Object) -> int:
         name = doubles.get(tag)
@@ -187,6 +190,7 @@ def _number(name: str, convert: Callable[[int], Any], *, keep_zero: bool) -> _Nu
         if number or keep_zero:
             out[name] = convert(number)
         else:
+            # The last occurrence of a field counts, even if it is zero.
             out.pop(name, None)
 
     return put
@@ -229,7 +233,7 @@ def _single(name: str, leaf: Leaf) -> Reader:
 
 
 def _nested_decoder(name: str, read: Reader) -> Reader:
-    """Decode a struct; if it occurs twice, both occurrences are merged into one object."""
+    """Return the decoder of a struct field; two occurrences are merged into one object."""
 
     def take(data: bytes, pos: int, end: int, out: Object) -> None:
         inner = out.get(name)

@@ -1,4 +1,4 @@
-"""Encoders of types, byte for byte as upstream's generated code: every field by number, zeros too."""
+"""Protobuf encoders, byte for byte like upstream's generated code: fields by number, zeros included."""
 
 import base64
 import struct
@@ -16,24 +16,24 @@ from mockkube.api.protobuf.unions import unfold, union
 from mockkube.api.schema import Field, Node, Schema, Shape
 from mockkube.api.types import ReadOnlyObject
 
+# Encodes a value, without its tag and length.
 Content = Callable[[Any], bytes]
-"""Encodes a value, without its tag and length."""
+# Encodes a present field: tag, length and value.
 _Put = Callable[[Any], bytes]
-"""Encodes a present field: tag, length and value."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _INT_OR_STRING_ZERO: Final = b"\x08\x00\x10\x00\x1a\x00"
 
 
 class Encoders:
-    """Encoders of one schema's types."""
+    """Protobuf encoders of one schema's types."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._writers: CompiledTable[int, Content] = CompiledTable()
 
     def message(self, node: Node) -> Content:
-        """Return the encoder of a struct; recursion goes through the table, so types may contain themselves."""
+        """Return the encoder of a struct."""
         key = id(node.fields)
         writers = self._writers
         return writers.get(key) or writers.find(
@@ -107,6 +107,7 @@ class Encoders:
 
         def write(value: ReadOnlyObject) -> bytes:
             parts = []
+            # Generated code sorts the keys of a map, so that equal objects have equal bytes.
             for key in sorted(value):
                 held = value[key]
                 content = self._zero(2, field, put) if held is None else put(held)

@@ -1,4 +1,4 @@
-"""Whole objects: magic number, the envelope that names the kind, and the object's message.
+"""Protobuf serializer of whole objects: magic number, envelope with the kind, and the object's message.
 
 upstream 1.36: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go
 """
@@ -18,13 +18,13 @@ from mockkube.api.types import Object, ReadOnlyObject
 MEDIA: Final = "application/vnd.kubernetes.protobuf"
 MAGIC: Final = b"k8s\0"
 STREAM: Final = f"{MEDIA};stream=watch"
+# Number of objects whose messages are cached; the least recently used one is dropped.
 KEPT_MAX: Final = 8192
-"""Number of objects whose messages are cached; the least recently used one is dropped."""
+# Total size of the cached messages.
 KEPT_BYTES_MAX: Final = 32 * 1024 * 1024
-"""Total size of these messages."""
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+# Kinds that exist in every group and version with one type.
 _META_KINDS: Final = ("APIResourceList", "DeleteOptions", "Status")
-"""Kinds that exist in every group and version with one type."""
 _FIRST: Final = wire.tag(1, wire.SIZED)
 _SECOND: Final = wire.tag(2, wire.SIZED)
 _NO_ENCODING_NOR_TYPE: Final = b"\x1a\x00\x22\x00"
@@ -39,7 +39,7 @@ class GroupVersionKind(NamedTuple):
 
 
 class UnknownKind(Malformed):
-    """There is no message type for the kind."""
+    """Kind without a message type."""
 
     def __init__(self, api_version: str, kind: str) -> None:
         super().__init__(f'no kind "{kind}" is registered for version "{api_version}"')
@@ -55,7 +55,7 @@ class Message(NamedTuple):
 
 
 class Protobuf:
-    """Decodes and encodes objects by the schema of one version."""
+    """Protobuf serializer of the objects of one version."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -68,9 +68,9 @@ class Protobuf:
         )
 
     def read(self, data: bytes, expected: GroupVersionKind | None = None) -> Message:
-        """Decode an object; missing parts of its kind are taken from `expected`. Raises Malformed, UnknownKind.
+        """Decode an object; `expected` fills in missing parts of its kind. Raises Malformed, UnknownKind.
 
-        The value is input for the codec: of the right types, but neither pruned nor completed.
+        The value is input for the codec: of the right types, but neither pruned nor defaulted.
         """
         api_version = kind = ""
         try:
@@ -82,9 +82,9 @@ class Protobuf:
         except UnknownKind:
             raise
         except (IndexError, RecursionError, Malformed) as error:
-            complaint = Malformed(_words(error))
-            complaint.api_version, complaint.kind = api_version, kind
-            raise complaint from error
+            failure = Malformed(_words(error))
+            failure.api_version, failure.kind = api_version, kind
+            raise failure from error
         return Message(api_version, kind, value)
 
     def speaks(self, api_version: str, kind: str) -> bool:
@@ -103,14 +103,15 @@ class Protobuf:
         return enclose(obj.get("apiVersion", ""), obj["kind"], self.content(obj))
 
     def content(self, obj: ReadOnlyObject) -> bytes:
-        """Return an object's own message, as it appears in a list and in its envelope."""
+        """Encode an object's own message, the form it has in a list and in its envelope."""
         return self._encoders.message(self._node(obj.get("apiVersion", ""), obj["kind"]))(obj)
 
     def kept(self, source: object, api_version: str, make: Callable[[], ReadOnlyObject]) -> bytes:
-        """Return an object's own message, cached for sources that never change."""
+        """Encode an object's own message; cached by `source`, which must never change."""
         key = (id(source), api_version)
         found = self._kept.get(key)
         if found is None or found[0] is not source:
+            # The source is kept as well as its id: a freed object's id may be given to another one.
             found = (source, self.content(make()))
             self._kept.put(key, found)
         return found[1]
@@ -118,7 +119,7 @@ class Protobuf:
     def around_list(
         self, api_version: str, kind: str, metadata: ReadOnlyObject, items_bytes: int
     ) -> tuple[bytes, bytes]:
-        """Return the bytes before and after the items of a list of the given size."""
+        """Return the bytes before and after the items of a list, whose total size is given."""
         about = wire.length_delimited(_FIRST, self._encoders.message(self._schema.node(f"{_META}ListMeta"))(metadata))
         size = wire.varint(len(about) + items_bytes)
         return b"".join((MAGIC, _type_meta(api_version, kind), _SECOND, size, about)), _NO_ENCODING_NOR_TYPE
@@ -141,7 +142,7 @@ class Protobuf:
         return node
 
     def _metadata_only(self, kind: str) -> Node | None:
-        """Return the types of metadata-only objects, which the schemas do not list."""
+        """Return the types of metadata-only objects, which the published schemas do not have."""
         one = _struct("PartialObjectMetadata", metadata=self._schema.node(f"{_META}ObjectMeta"))
         if kind == "PartialObjectMetadata":
             return one
@@ -152,12 +153,12 @@ class Protobuf:
 
 
 def list_items(items: Iterable[bytes]) -> list[bytes]:
-    """Return messages as items of a list."""
+    """Encode messages as the items of a list."""
     return [wire.length_delimited(_SECOND, item) for item in items]
 
 
 def enclose(api_version: str, kind: str, content: bytes) -> bytes:
-    """Return an object's message in its envelope."""
+    """Wrap an object's message in its envelope."""
     return b"".join(
         (MAGIC, _type_meta(api_version, kind), wire.length_delimited(_SECOND, content), _NO_ENCODING_NOR_TYPE)
     )
@@ -170,7 +171,7 @@ def _type_meta(api_version: str, kind: str) -> bytes:
 
 
 def watch_frame(event_type: str, enclosed: bytes) -> bytes:
-    """Return one watch event: its length in four bytes, and a WatchEvent around the object's envelope."""
+    """Encode one watch event: its length in four bytes, and a WatchEvent with the object's envelope."""
     # upstream 1.36: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/watch.go
     event = wire.length_delimited(_FIRST, event_type.encode()) + wire.length_delimited(
         _SECOND, wire.length_delimited(_FIRST, enclosed)
@@ -209,8 +210,8 @@ def _go(data: bytes) -> str:
 
 def _kind(type_meta: bytes, expected: GroupVersionKind | None) -> tuple[str, str]:
     """Return the `apiVersion` and `kind` of an object, or the expected ones."""
-    said = wire.parts(type_meta, 0, len(type_meta))
-    api_version, kind = (said.length_delimited(number).decode("utf-8", "replace") for number in (1, 2))
+    type_fields = wire.parts(type_meta, 0, len(type_meta))
+    api_version, kind = (type_fields.length_delimited(number).decode("utf-8", "replace") for number in (1, 2))
     if expected is not None:
         kind = kind or expected.kind
         api_version = api_version or f"{expected.group}/{expected.version}".removeprefix("/")

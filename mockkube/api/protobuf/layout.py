@@ -1,4 +1,4 @@
-"""Field layout of types on the wire: the schema's fields with the numbers of Go's struct tags."""
+"""Field numbers of types on the wire: the schema's fields, joined with the numbers of Go's struct tags."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ import orjson
 from mockkube.api.schema import Field, Node, Shape
 
 _META: Final = "meta/v1"
+# Named slices that upstream declares as messages of their own, with the single field `items`.
 _ITEMS: Final = ("AttestationValue", "ExtraValue", "Verbs")
-"""Named slices that upstream declares as messages of their own, with the single field `items`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A numbered field; without a schema field, a struct that JSON inlines and the wire nests."""
+    """A numbered field; without a schema field, an embedded struct that JSON inlines and protobuf nests."""
 
     number: int
     field: Field | None
@@ -25,7 +25,7 @@ class Slot:
 
 
 def slots(node: Node) -> tuple[Slot, ...]:
-    """Return the numbered fields of a struct by number."""
+    """Return the numbered fields of a struct, by number."""
     *_, version_parent, version, name = node.definition.split(".")
     return _struct_slots(f"{version_parent}/{version}", name, node.fields)
 

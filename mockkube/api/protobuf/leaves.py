@@ -1,4 +1,4 @@
-"""Messages that are one value in JSON: quantities, times, numbers or text, and JSON within protobuf."""
+"""Decoders of messages that are one JSON value: quantities, times, int-or-string, and embedded JSON."""
 
 import base64
 from collections.abc import Callable
@@ -12,24 +12,24 @@ from mockkube.api.protobuf import wire
 from mockkube.api.protobuf.wire import Malformed
 from mockkube.api.schema import Shape
 
+# Decodes the value between two offsets.
 Leaf = Callable[[bytes, int, int], Any]
-"""Decodes the value between two offsets."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def read_text(data: bytes, pos: int, end: int) -> Any:
-    """Return text; invalid UTF-8 is replaced, as Go's JSON does."""
+    """Decode text; invalid UTF-8 is replaced, as Go's JSON does."""
     return data[pos:end].decode("utf-8", "replace")
 
 
 def read_bytes(data: bytes, pos: int, end: int) -> Any:
-    """Return bytes in the base64 form of JSON."""
+    """Decode bytes to the base64 form of JSON."""
     return base64.b64encode(data[pos:end]).decode()
 
 
 def read_quantity(data: bytes, pos: int, end: int) -> Any:
-    """Return a quantity in its canonical form."""
+    """Decode a quantity to its canonical form."""
     found = wire.parts(data, pos, end)
     if 1 not in found:
         return "0"
@@ -40,13 +40,13 @@ def read_quantity(data: bytes, pos: int, end: int) -> Any:
 
 
 def read_time(data: bytes, pos: int, end: int) -> Any:
-    """Return a time in whole seconds, None without any bytes."""
+    """Decode a time of whole seconds; None without any bytes."""
     # upstream 1.36: staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/time_proto.go
     return times.render_time(_moment(wire.parts(data, pos, end))) if pos != end else None
 
 
 def read_micro_time(data: bytes, pos: int, end: int) -> Any:
-    """Return a time in microseconds, None without any bytes."""
+    """Decode a time of microseconds; None without any bytes."""
     if pos == end:
         return None
     found = wire.parts(data, pos, end)
@@ -62,7 +62,7 @@ def _moment(found: wire.Parts, micros: int = 0) -> datetime:
 
 
 def read_int_or_string(data: bytes, pos: int, end: int) -> Any:
-    """Return the number or the text, by the message's type field."""
+    """Decode the number or the text, by the message's type field."""
     found = wire.parts(data, pos, end)
     match found.number(1):
         case 0:
@@ -74,7 +74,7 @@ def read_int_or_string(data: bytes, pos: int, end: int) -> Any:
 
 
 def read_json(data: bytes, pos: int, end: int) -> Any:
-    """Return the value of the JSON text in a RawExtension, a FieldsV1 or a JSON; None without one."""
+    """Decode the JSON text of a RawExtension, FieldsV1 or JSON; None without one."""
     raw = wire.parts(data, pos, end).length_delimited(1)
     try:
         return orjson.loads(raw) if raw else None
@@ -83,7 +83,7 @@ def read_json(data: bytes, pos: int, end: int) -> Any:
 
 
 def read_nothing(data: bytes, pos: int, end: int) -> Any:
-    """Return a struct without fields."""
+    """Decode a struct without fields."""
     wire.parts(data, pos, end)
     return {}
 

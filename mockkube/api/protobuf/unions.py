@@ -29,7 +29,7 @@ class Union:
 
 
 def union(schema: Schema, name: str) -> Union | None:
-    """Return the union type with this name, None if the type is none."""
+    """Return the union type with this name; None for any other type."""
     props = schema.node(_SCHEMA)
     match name:
         case "JSONSchemaPropsOrArray":
@@ -52,6 +52,7 @@ def unfold(value: Any) -> Object:
         case list():
             return {_MANY: value}
         case dict():
+            # A schema also sets `allows`, as upstream's Go type does when it parses one.
             return {_ALLOWED: True, _ONE: value}
         case _:
             return {}

@@ -18,7 +18,7 @@ _SIZES: Final = tuple(bytes([size]) for size in range(128))
 
 
 class Malformed(ValueError):
-    """The bytes do not decode; the text says why.
+    """Bytes that do not decode; the text says why.
 
     `api_version` and `kind` are those of the envelope if it was decoded, else the expected ones.
     """
@@ -28,12 +28,12 @@ class Malformed(ValueError):
 
 
 def cut_short() -> NoReturn:
-    """Return the error for bytes that end within a value."""
+    """Raise the error for bytes that end within a value."""
     raise Malformed("unexpected EOF")
 
 
 def more(data: bytes, pos: int, low: int) -> tuple[int, int]:
-    """Return the varint whose first byte, `low`, was just read, and its end."""
+    """Return the varint whose first byte, `low`, has been read, and its end."""
     value, shift = low & 0x7F, 7
     while shift < _VARINT_BITS:
         byte = data[pos]
@@ -62,7 +62,7 @@ def size_at(data: bytes, pos: int, end: int) -> tuple[int, int]:
 
 
 def skip(data: bytes, tag: int, pos: int, end: int) -> int:
-    """Return the end of an unknown field's value; raise Malformed if it has none."""
+    """Return the end of an unknown field's value; raise Malformed if there is none."""
     if tag >> 3 == 0:
         raise Malformed(f"proto: illegal tag 0 (wire type {tag & 7})")
     if tag & 7 == _END:
@@ -93,24 +93,25 @@ def _after(data: bytes, tag: int, pos: int, end: int) -> int:
                 raise Malformed(f"proto: illegal wireType {unknown}")
         if not open_groups:
             return pos
+        # Groups are obsolete, but unknown fields may use them; the bound keeps crafted bytes from looping for long.
         if open_groups > _GROUPS_MAX:
             raise Malformed("proto: groups are nested too deeply")
         tag, pos = varint_at(data, pos)
 
 
 def signed32(value: int) -> int:
-    """Return the lower half of the varint as int32."""
+    """Return the lower half of a varint as int32."""
     value &= 0xFFFFFFFF
     return value - (1 << 32) if value >> 31 else value
 
 
 def signed64(value: int) -> int:
-    """Return the varint as int64."""
+    """Return a varint as int64."""
     return value - (1 << 64) if value >> 63 else value
 
 
 class Parts(dict[int, int | bytes]):
-    """Fields of a small message by number; of repeated ones, the last."""
+    """Fields of a small message by number; of a repeated field, the last occurrence."""
 
     def number(self, field: int) -> int:
         """Return an int64 field, 0 if it is absent."""
@@ -145,7 +146,7 @@ def parts(data: bytes, pos: int, end: int) -> Parts:
 
 
 def varint(value: int) -> bytes:
-    """Return a number as a varint; negative numbers as 64 bits, as in Go."""
+    """Encode a number as a varint; negative numbers take 64 bits, as in Go."""
     value &= _UINT64
     if value < 0x80:
         return _SIZES[value]
@@ -158,11 +159,11 @@ def varint(value: int) -> bytes:
 
 
 def tag(number: int, wire_type: int) -> bytes:
-    """Return the tag of a field."""
+    """Encode the tag of a field."""
     return varint(number << 3 | wire_type)
 
 
 def length_delimited(before: bytes, content: bytes) -> bytes:
-    """Return a tag, a length and the content."""
+    """Return tag, length and content."""
     size = len(content)
     return before + (_SIZES[size] if size < 0x80 else varint(size)) + content

@@ -1,1 +1,1 @@
-"""Selectors: which objects a list or a watch asks for. Start with `labels`; `fields` is the smaller sister."""
+"""Label and field selectors of lists and watches. Start with `labels`."""

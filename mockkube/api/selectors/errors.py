@@ -1,5 +1,5 @@
-"""What is raised for a selector that cannot be read."""
+"""Error of selectors that cannot be parsed."""
 
 
 class BadSelector(ValueError):
-    """The text is no selector; the message is upstream's, and answered as it is with 400 BadRequest."""
+    """Text or object that is no selector; upstream's message, sent with 400 BadRequest."""

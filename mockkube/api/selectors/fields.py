@@ -1,4 +1,4 @@
-"""Field selectors: `metadata.name=a,status.phase!=Running`; which fields a kind answers for is the kind's affair."""
+"""Field selectors: `metadata.name=a,status.phase!=Running`; each kind determines which fields it has."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ _ESCAPED: Final = frozenset("\\,=")
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One condition on one field: it has the value, or (`negated`) it has not."""
+    """One condition: the field has the value or, if `negated`, has another one."""
 
     field: str
     value: str
@@ -26,17 +26,17 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class FieldSelector:
-    """A conjunction of requirements; without any it selects everything."""
+    """Conjunction of requirements; without any it selects everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
     @property
     def empty(self) -> bool:
-        """Whether everything is selected."""
+        """True if everything is selected."""
         return not self.requirements
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Tell whether an object with these field values is selected; a field that is not there is empty."""
+        """Return whether an object with these field values is selected; a missing field counts as empty."""
         # hot: per object of a list, per event of a watch
         for requirement in self.requirements:
             if (fields.get(requirement.field, "") == requirement.value) is requirement.negated:
@@ -44,7 +44,7 @@ class FieldSelector:
         return True
 
     def exact(self, field: str) -> str | None:
-        """Return the one value the field must have; None when other values are selected too."""
+        """Return the only value the field may have; None if the selector does not fix it."""
         wanted = (one.value for one in self.requirements if one.field == field and not one.negated)
         return next(wanted, None)
 
@@ -56,18 +56,18 @@ EVERYTHING: Final = FieldSelector()
 
 
 def parse(text: str) -> FieldSelector:
-    """Read a selector as it stands in a query; raise BadSelector."""
+    """Parse a selector of a query; raise BadSelector."""
     # upstream 1.36: apimachinery/pkg/fields/selector.go
     return FieldSelector(tuple(_requirement(term, text) for term in sorted(_terms(text)) if term))
 
 
 def escape(value: str) -> str:
-    """Write a value so that it stands for itself in a selector."""
+    """Escape a value for use in a selector."""
     return re.sub(r"([\\,=])", r"\\\1", value)
 
 
 def unescape(value: str) -> str:
-    """Read a value of a selector; raise BadSelector if it has separators that are not escaped."""
+    """Resolve the escapes of a value; raise BadSelector for separators that are not escaped."""
     found: list[str] = []
     letters = iter(value)
     for letter in letters:
@@ -82,7 +82,7 @@ def unescape(value: str) -> str:
 
 
 def _terms(text: str) -> Iterator[str]:
-    """Cut at the commas that are not escaped."""
+    """Split at the commas that are not escaped."""
     for piece in _PIECE.finditer(text):
         yield piece[1]
 

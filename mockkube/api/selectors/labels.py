@@ -1,4 +1,4 @@
-"""Label selectors: `app=web,tier in (a,b),!legacy` and the LabelSelector object, compiled to a quick test."""
+"""Label selectors: `app=web,tier in (a,b),!legacy` and LabelSelector objects, compiled to fast tests."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -12,14 +12,14 @@ from mockkube.api.fields import FieldError, invalid
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.types import ReadOnlyObject
 
+# Number of parsed selectors that are cached; the least recently used one is dropped.
 CACHE_MAX = 1024
-"""How many parsed selectors are remembered; the least recently used one is forgotten."""
 
 Labels = Mapping[str, str]
 
 
 class Operator(StrEnum):
-    """What a requirement asks of its label; the values are upstream's names."""
+    """Operator of a requirement; the values are upstream's names."""
 
     IN = "in"
     NOT_IN = "notin"
@@ -69,12 +69,13 @@ class Requirement:
                 return f"{self.key}{self.operator}{self.values[0]}"
 
     def compile(self) -> Callable[[Labels], bool]:
-        """Return a function that tells whether labels meet the condition."""
+        """Return a function that tests whether labels meet the condition."""
         key, values = self.key, frozenset(self.values)
         match self.operator:
             case Operator.IN | Operator.EQUALS | Operator.DOUBLE_EQUALS:
                 return lambda labels: labels.get(key) in values
             case Operator.NOT_IN | Operator.NOT_EQUALS:
+                # Labels without the key match, unlike for `In`.
                 return lambda labels: labels.get(key) not in values
             case Operator.EXISTS:
                 return lambda labels: key in labels
@@ -89,7 +90,7 @@ class Requirement:
 
 
 class LabelSelector:
-    """A conjunction of requirements, in the order of their keys; without any it selects everything."""
+    """Conjunction of requirements, in the order of their keys; without any it selects everything."""
 
     __slots__ = ("_tests", "requirements")
 
@@ -99,11 +100,11 @@ class LabelSelector:
 
     @property
     def empty(self) -> bool:
-        """Whether everything is selected."""
+        """True if everything is selected."""
         return not self._tests
 
     def matches(self, labels: Labels) -> bool:
-        """Tell whether an object with these labels is selected."""
+        """Return whether an object with these labels is selected."""
         # hot: per object of a list, per event of a watch
         for test in self._tests:  # noqa: SIM110 (a generator costs more than the tests)
             if not test(labels):
@@ -121,7 +122,7 @@ class LabelSelector:
 
 
 class _Nothing(LabelSelector):
-    """What an absent LabelSelector object selects: no object at all."""
+    """Selector of an absent LabelSelector object, which matches no object."""
 
     __slots__ = ()
 
@@ -139,12 +140,12 @@ NOTHING: Final[LabelSelector] = _Nothing()
 
 @lru_cache(CACHE_MAX)
 def parse(text: str) -> LabelSelector:
-    """Read a selector as it stands in a query; raise BadSelector."""
+    """Parse a selector of a query; raise BadSelector."""
     return LabelSelector(tuple(_Parser(text).requirements()))
 
 
 def from_label_selector(selector: ReadOnlyObject | None) -> LabelSelector:
-    """Compile the LabelSelector of an object; an absent one selects nothing, an empty one everything."""
+    """Compile a LabelSelector object; an absent one selects nothing, an empty one everything."""
     if selector is None:
         return NOTHING
     wanted = [_checked(key, Operator.EQUALS, (value,)) for key, value in selector.get("matchLabels", {}).items()]
@@ -157,7 +158,8 @@ def from_label_selector(selector: ReadOnlyObject | None) -> LabelSelector:
 
 
 def _integer(text: str) -> int | None:
-    """Read an integer of 64 bits as Go does; None if it is none."""
+    """Parse a 64-bit integer as Go does; return None if it is none."""
+    # A label value has at most 63 characters; the bound protects int() from texts that are none.
     if not _INTEGER.fullmatch(text) or len(text) > 100:
         return None
     number = int(text)
@@ -165,7 +167,7 @@ def _integer(text: str) -> int | None:
 
 
 def _checked(key: str, operator: Operator, values: tuple[str, ...]) -> Requirement:
-    """Return the requirement, or raise BadSelector with everything that is wrong with it."""
+    """Return the requirement; raise BadSelector with all of its errors."""
     # upstream 1.36: apimachinery/pkg/labels/selector.go
     found = _complaints("key", key, names.qualified_name(key))
     found += _count_complaints(operator, values)
@@ -199,7 +201,7 @@ _SPECIAL: Final = frozenset(("==", "!=", "=", "!", "(", ")", ",", "<", ">", _END
 
 
 class _Parser:
-    """Recursive descent over the words and signs of one selector; `_END` is the last of them, for ever."""
+    """Recursive-descent parser of one selector; after the last token it always returns `_END`."""
 
     # upstream 1.36: apimachinery/pkg/labels/selector.go
 
@@ -270,7 +272,7 @@ class _Parser:
         return tuple(sorted(values))
 
     def _values(self) -> set[str]:
-        """Read up to the closing parenthesis; nothing between two commas is the empty value."""
+        """Parse up to the closing parenthesis; nothing between two commas is the empty value."""
         found: set[str] = set()
         while True:
             word = self._take()

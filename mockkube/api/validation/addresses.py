@@ -1,4 +1,7 @@
-"""IP addresses and ranges as API fields accept them: some leniently, for old clients, some in canonical form only."""
+"""Validation of IP addresses and CIDRs: leniently for fields of old kinds, else in canonical form only.
+
+upstream 1.36: apimachinery/pkg/util/validation/ip.go
+"""
 
 import ipaddress
 from collections.abc import Collection
@@ -13,7 +16,7 @@ STRICT_GATE = "StrictIPCIDRValidation"
 
 
 def parse_ip(text: str) -> Address | None:
-    """Read an address; IPv4 may have leading zeros and may be mapped into IPv6. None: it is none."""
+    """Parse an address, or return None; IPv4 may have leading zeros and may be mapped into IPv6."""
     if "%" in text or "/" in text:
         return None
     try:
@@ -26,11 +29,12 @@ def parse_ip(text: str) -> Address | None:
 
 
 def parse_cidr(text: str) -> Network | None:
-    """Read a range, masked; None: it is none."""
+    """Parse a CIDR with its host bits cleared, or return None."""
     head, slash, length = text.partition("/")
     address = parse_ip(head)
     if not slash or address is None or not length.isascii() or not length.isdigit():
         return None
+    # Go treats a mapped IPv4 address as IPv4, so 96 bits of its prefix length are not counted.
     bits = int(length) - (96 if ":" in head and address.version == 4 else 0)
     try:
         return ipaddress.ip_network((address, bits), strict=False) if bits >= 0 else None
@@ -39,13 +43,14 @@ def parse_cidr(text: str) -> Network | None:
 
 
 def is_ipv6(text: str) -> bool:
-    """Say whether the text is an IPv6 address."""
+    """Return whether the text is an IPv6 address."""
     address = parse_ip(text)
     return address is not None and address.version == 6
 
 
 def lenient_ip(text: str, at: str, *, strict: bool = False, stored: Collection[str] = ()) -> list[FieldError]:
-    """Complain about what is no address; `stored` values stay valid, `strict` asks for a modern form."""
+    """Validate an address; `stored` values stay valid, `strict` rejects obsolete forms."""
+    # Ratcheting: a value stored before validation became stricter must not block other updates.
     if text in stored:
         return []
     if parse_ip(text) is None:
@@ -54,7 +59,7 @@ def lenient_ip(text: str, at: str, *, strict: bool = False, stored: Collection[s
 
 
 def strict_ip(text: str, at: str) -> list[FieldError]:
-    """Complain about anything but an address in canonical form."""
+    """Validate an address that must be in canonical form."""
     errors = lenient_ip(text, at, strict=True)
     canonical = str(parse_ip(text))
     if not errors and text != canonical:
@@ -63,7 +68,7 @@ def strict_ip(text: str, at: str) -> list[FieldError]:
 
 
 def lenient_cidr(text: str, at: str, *, strict: bool = False, stored: Collection[str] = ()) -> list[FieldError]:
-    """Complain about what is no range; `stored` and `strict` as for addresses."""
+    """Validate a CIDR; `stored` and `strict` as for addresses."""
     if text in stored:
         return []
     network = parse_cidr(text)
@@ -73,7 +78,7 @@ def lenient_cidr(text: str, at: str, *, strict: bool = False, stored: Collection
 
 
 def strict_cidr(text: str, at: str) -> list[FieldError]:
-    """Complain about anything but a range in canonical form."""
+    """Validate a CIDR that must be in canonical form."""
     errors = lenient_cidr(text, at, strict=True)
     canonical = str(parse_cidr(text))
     if not errors and text != canonical:
@@ -82,7 +87,7 @@ def strict_cidr(text: str, at: str) -> list[FieldError]:
 
 
 def reachable_ip(text: str, at: str) -> list[FieldError]:
-    """Complain about an address nobody can be reached at from elsewhere."""
+    """Validate an address of an endpoint, which other nodes must be able to reach."""
     # upstream 1.36: pkg/apis/core/validation/validation.go, ValidateEndpointIP
     address = parse_ip(text)
     if address is None:
@@ -100,7 +105,7 @@ def reachable_ip(text: str, at: str) -> list[FieldError]:
 
 
 def ip_warnings(text: str, at: str) -> list[str]:
-    """Warn of an address that is valid but not written as it should be."""
+    """Return warnings about an address that is valid but not in the recommended form."""
     address = parse_ip(text)
     if address is None:
         return []
@@ -112,7 +117,7 @@ def ip_warnings(text: str, at: str) -> list[str]:
 
 
 def cidr_warnings(text: str, at: str) -> list[str]:
-    """Warn of a range that is valid but not written as it should be."""
+    """Return warnings about a CIDR that is valid but not in the recommended form."""
     network = parse_cidr(text)
     if network is None:
         return []
@@ -134,7 +139,7 @@ _LINK_LOCAL: dict[int, Network] = {
     4: ipaddress.ip_network("169.254.0.0/16"),
     6: ipaddress.ip_network("fe80::/10"),
 }
-# what Go calls link-local multicast: ff02::/16 of any flags
+# Go's IsLinkLocalMulticast: ff02::/16 with any flags.
 _LINK_LOCAL_MULTICAST: dict[int, Network] = {
     4: ipaddress.ip_network("224.0.0.0/24"),
     6: ipaddress.ip_network("ff02::/16"),
@@ -169,7 +174,7 @@ def _padded(digits: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Take leading zeros off the parts of an IPv4 address."""
+    """Strip leading zeros from the parts of an IPv4 address."""
     return ".".join(part.lstrip("0") or "0" if part.isdigit() else part for part in text.split("."))
 
 
@@ -179,7 +184,7 @@ def _plain_tail(text: str) -> str:
 
 
 def interface_address(text: str, at: str) -> list[FieldError]:
-    """Complain about anything but an address of an interface, with its prefix, in canonical form."""
+    """Validate an address of an interface, which has a prefix length and must be in canonical form."""
     network = parse_cidr(text)
     if network is None:
         example = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"

@@ -1,4 +1,4 @@
-"""Conditions of the common type: `metav1.Condition`."""
+"""Validation of conditions of the common type `metav1.Condition`."""
 
 import re
 from collections.abc import Iterable
@@ -21,25 +21,25 @@ _REASON_TEXT: Final = (
 
 
 def validate_conditions(conditions: Iterable[ReadOnlyObject] | None, at: str) -> list[FieldError]:
-    """Judge each condition, and that no type occurs twice."""
-    seen: set[str] = set()
+    """Validate each condition, and that no type occurs twice."""
+    types: set[str] = set()
     errors: list[FieldError] = []
     for index, condition in enumerate(conditions or []):
         kind = condition.get("type", "")
-        if kind in seen:
+        if kind in types:
             errors.append(duplicate(f"{at}[{index}].type", kind))
-        seen.add(kind)
+        types.add(kind)
         errors += _validate_condition(condition, f"{at}[{index}]")
     return errors
 
 
 def is_true(conditions: Iterable[ReadOnlyObject] | None, kind: str) -> bool:
-    """Say whether the condition of that type is there and true."""
+    """Return whether the condition of that type exists and is true."""
     return any(each.get("type") == kind and each.get("status") == "True" for each in conditions or [])
 
 
 def is_false(conditions: Iterable[ReadOnlyObject] | None, kind: str) -> bool:
-    """Say whether the condition of that type is there and false."""
+    """Return whether the condition of that type exists and is false."""
     return any(each.get("type") == kind and each.get("status") == "False" for each in conditions or [])
 
 

@@ -1,4 +1,4 @@
-"""What proposals add to validation: operators and fields that are judged by functions from above this room."""
+"""Extensions of validation by proposals: operators and fields behind gates, validated by passed functions."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,24 +8,24 @@ from mockkube.api.fields import FieldError, Word, invalid, not_supported
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
+# Validates an item (a toleration, a requirement) at a path.
 Check = Callable[[ReadOnlyObject, str], list[FieldError]]
-"""Judges an item (a toleration, a requirement) at a path."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorRule:
-    """An operator behind a gate: how it is judged where it may be used, what it is refused with elsewhere."""
+    """An operator behind a gate: its validation while the gate allows it, and its error otherwise."""
 
     gate: str
     check: Check
     refuse: Check
+    # True if values need not be label values: only `check` validates them.
     any_values: bool = False
-    """Whether values need not be values of labels: `check` alone judges them."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldRule:
-    """A field behind a gate: an item that has it is judged by this rule alone."""
+    """A field behind a gate: only this rule validates an item that has the field."""
 
     gate: str
     check: Check
@@ -34,7 +34,7 @@ class FieldRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extensions:
-    """The tables proposals fill, by operator or by the name of the field; compared by identity, to be a key."""
+    """Rules of proposals by operator or field name; compared by identity, so that it can be a cache key."""
 
     tolerations: Mapping[str, OperatorRule] = field(default_factory=dict)
     toleration_fields: Mapping[str, FieldRule] = field(default_factory=dict)
@@ -44,7 +44,9 @@ class Extensions:
     def allowed(
         self, caps: Capabilities, old_tolerations: Iterable[ReadOnlyObject], old_terms: Iterable[ReadOnlyObject]
     ) -> frozenset[str]:
-        """Return the gates whose operators and fields may be used: those that are on, or used by the stored object."""
+        """Return the gates whose operators and fields are allowed: enabled ones, and those in use."""
+        # Operators that the stored object uses stay valid when the gate is turned off: other updates must remain
+        # possible.
         used = set(self._gates_used(old_tolerations, old_terms))
         return frozenset(gate for gate in self._gates() if gate in used or caps.enabled(gate))
 
@@ -68,10 +70,10 @@ NO_EXTENSIONS: Final = Extensions()
 
 
 def unsupported_toleration(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Refuse an operator of tolerations as one nobody knows."""
+    """Reject an operator of tolerations as unknown."""
     return [not_supported(f"{at}.operator", toleration.get("operator", ""), ("Equal", "Exists"))]
 
 
 def unknown_requirement(requirement: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Refuse an operator of node selectors as one nobody knows."""
+    """Reject an operator of node selectors as unknown."""
     return [invalid(f"{at}.operator", Word(requirement.get("operator", "")), "not a valid selector operator")]

@@ -1,4 +1,4 @@
-"""Rules for texts: what a field says when its value is not of the form it must have."""
+"""Validation of the form of text fields."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -9,37 +9,37 @@ from mockkube.api.fields import FieldError, invalid, not_supported, required, to
 
 
 def formed(value: str, at: str, rule: Callable[[str], list[str]]) -> list[FieldError]:
-    """Turn what `rule` says of the value into field errors."""
+    """Return the errors of `rule` about a value as field errors."""
     return [invalid(at, value, message) for message in rule(value)]
 
 
 def label(value: str, at: str) -> list[FieldError]:
-    """Complain about what is no DNS label."""
+    """Validate a DNS label."""
     return formed(value, at, names.dns_label)
 
 
 def subdomain(value: str, at: str) -> list[FieldError]:
-    """Complain about what is no DNS subdomain."""
+    """Validate a DNS subdomain."""
     return formed(value, at, names.dns_subdomain)
 
 
 def qualified(value: str, at: str) -> list[FieldError]:
-    """Complain about what is no qualified name."""
+    """Validate a qualified name."""
     return formed(value, at, names.qualified_name)
 
 
 def one_of(value: str | None, at: str, supported: Collection[str]) -> list[FieldError]:
-    """Complain about a value that is not one of the supported ones, shown in the order given."""
+    """Validate a value that must be one of the supported ones, which errors show in that order."""
     return [] if value in supported else [not_supported(at, value or "", supported)]
 
 
 def required_one_of(value: str | None, at: str, supported: Collection[str]) -> list[FieldError]:
-    """Ask for a value, and for one of the supported ones."""
+    """Validate a required value that must be one of the supported ones."""
     return one_of(value, at, supported) if value else [required(at)]
 
 
 def immutable(new: Mapping[str, Any], old: Mapping[str, Any], name: str, at: str = "") -> list[FieldError]:
-    """Complain about a changed field; `at` is the path of the object that holds it."""
+    """Reject a change of a field; `at` is the path of the object that has it."""
     value = new.get(name)
     if value == old.get(name):
         return []
@@ -47,7 +47,7 @@ def immutable(new: Mapping[str, Any], old: Mapping[str, Any], name: str, at: str
 
 
 def label_map(labels: Mapping[str, str] | None) -> dict[str, str] | None:
-    """Return a map of text in the order a Go server prints it; null when there is none."""
+    """Return a map in the order in which Go prints it; None if it is empty."""
     return dict(sorted(labels.items())) if labels else None
 
 
@@ -56,7 +56,7 @@ _URL_PATH_FORM: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 
 
 def domain_prefixed_path(value: str, at: str) -> list[FieldError]:
-    """Complain about what is no `domain/path`."""
+    """Validate a path of the form `domain/path`."""
     if not value:
         return [required(at)]
     host, _, path = value.partition("/")
@@ -69,7 +69,7 @@ def domain_prefixed_path(value: str, at: str) -> list[FieldError]:
 
 
 def csi_driver_name(value: str, at: str) -> list[FieldError]:
-    """Complain about what is no name of a storage driver; capitals are fine."""
+    """Validate the name of a CSI driver; uppercase letters are allowed."""
     if not value:
         return [required(at)]
     errors = [too_long(at, 63)] if len(value) > 63 else []

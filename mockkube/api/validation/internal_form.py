@@ -1,6 +1,6 @@
-"""Objects as the server's own Go types print them: what some bad values and all diffs in messages look like.
+"""Internal form of objects: how the server's own Go types print them in errors and diffs.
 
-`internal.json` says of each type, in order: the name of a field in Go, its name in JSON, and its Go type.
+`internal.json` lists the fields of each type in order: Go name, JSON name, Go type.
 """
 
 import difflib
@@ -14,19 +14,19 @@ import orjson
 from mockkube.api.fields import go_json
 from mockkube.api.types import ReadOnlyObject
 
+# Go name, JSON name, and the zero value or the shape of the field.
 Shape: TypeAlias = tuple[tuple[str, str, Any], ...]
-"""Go name, JSON name, and the zero value or the shape of what is inside."""
 
 
 def internal(obj: ReadOnlyObject | None, shape: Shape) -> dict[str, Any] | None:
-    """Return the object in its internal form; null stays null."""
+    """Return the object in its internal form; None stays None."""
     if obj is None:
         return None
     return {go: _value(obj.get(name), inside) for go, name, inside in shape}
 
 
 def optional(shape: Shape) -> list[Shape]:
-    """Mark a shape as that of a pointer: null when absent."""
+    """Mark a shape as that of a pointer, which is null when absent."""
     return [shape]
 
 
@@ -45,12 +45,12 @@ def _value(value: Any, inside: Any) -> Any:
 _ZERO: Final = {"string": "", "int": 0, "bool": False, "Quantity": "0", "IntOrString": 0}
 _HOST_FIELDS: Final = ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
 _CONTEXT_LINES: Final = 3
+# Fields of metadata in the order in which a server prints them.
 METADATA_FIELDS: Final = (
     *("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"),
     *("deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers"),
     "managedFields",
 )
-"""The fields of metadata in the order a server prints them."""
 _MANAGED_FIELDS: Final = ("manager", "operation", "apiVersion", "time", "fieldsType", "fieldsV1", "subresource")
 
 
@@ -61,7 +61,7 @@ def _types() -> Mapping[str, tuple[tuple[str, str, str], ...]]:
 
 
 def internal_form(go_type: str, value: Any) -> Any:
-    """Return the value as Go would print it: every field, in Go's order and under Go's names."""
+    """Return the value as Go prints it: every field, in Go's order and with Go's names."""
     if go_type.startswith("*"):
         return None if value is None else internal_form(go_type[1:], value)
     if go_type.startswith("[]"):
@@ -87,7 +87,7 @@ def _fields(go_type: str, value: ReadOnlyObject) -> Iterator[tuple[str, str, Any
 
 
 def selector_form(selector: ReadOnlyObject | None) -> dict[str, Any] | None:
-    """Return a label selector in the order Go writes it as JSON; null when there is none."""
+    """Return a label selector in the order in which Go encodes it; None if there is none."""
     if selector is None:
         return None
     form: dict[str, Any] = {}
@@ -99,7 +99,7 @@ def selector_form(selector: ReadOnlyObject | None) -> dict[str, Any] | None:
 
 
 def metadata_form(metadata: ReadOnlyObject) -> dict[str, Any]:
-    """Return metadata in the order Go writes it as JSON."""
+    """Return metadata in the order in which Go encodes it."""
     given = {name: metadata[name] for name in METADATA_FIELDS if metadata.get(name) is not None}
     return {name: _METADATA_FORMS.get(name, _same)(value) for name, value in given.items()}
 
@@ -113,7 +113,7 @@ def _ordered(item: ReadOnlyObject, names: Sequence[str]) -> dict[str, Any]:
 
 
 def owner_form(owner: ReadOnlyObject) -> dict[str, Any]:
-    """Return an owner reference in the order Go writes it as JSON."""
+    """Return an owner reference in the order in which Go encodes it."""
     always = {name: owner.get(name, "") for name in ("apiVersion", "kind", "name", "uid")}
     return always | _ordered(owner, ("controller", "blockOwnerDeletion"))
 
@@ -131,7 +131,7 @@ _METADATA_FORMS: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 
 def _with_host_fields(spec: ReadOnlyObject) -> ReadOnlyObject:
-    """Move what the API has in the spec to where Go has it: into the security context."""
+    """Move the host fields of a pod spec into the security context, where the internal type has them."""
     moved = {name: spec[name] for name in _HOST_FIELDS if name in spec}
     return {**spec, "securityContext": {**spec.get("securityContext", {}), **moved}}
 

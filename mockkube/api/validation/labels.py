@@ -1,4 +1,4 @@
-"""Labels and the selectors that match them."""
+"""Validation of labels and label selectors."""
 
 # upstream 1.36: apimachinery/pkg/apis/meta/v1/validation/validation.go
 
@@ -12,12 +12,12 @@ NULL_SELECTOR_WARNING = "a null labelSelector results in matching no pod"
 
 
 def validate_label_name(name: str, at: str) -> list[FieldError]:
-    """Judge the key of a label."""
+    """Validate the key of a label."""
     return [invalid(at, name, text) for text in names.qualified_name(name)]
 
 
 def validate_labels(labels: Mapping[str, str], at: str) -> list[FieldError]:
-    """Judge keys and values of labels."""
+    """Validate keys and values of labels."""
     found: list[FieldError] = []
     for key, value in labels.items():
         found += [invalid(at, key, text) for text in names.qualified_name(key)]
@@ -28,7 +28,7 @@ def validate_labels(labels: Mapping[str, str], at: str) -> list[FieldError]:
 def validate_label_selector(
     selector: ReadOnlyObject | None, at: str, *, allow_invalid_values: bool = False
 ) -> list[FieldError]:
-    """Judge a label selector; `allow_invalid_values` is for one that was stored with such a value before."""
+    """Validate a label selector; `allow_invalid_values` is for one stored with such a value."""
     if not selector:
         return []
     found = validate_labels(selector["matchLabels"], f"{at}.matchLabels") if "matchLabels" in selector else []
@@ -58,5 +58,5 @@ def _validate_requirement(requirement: ReadOnlyObject, at: str, allow_invalid_va
 
 
 def selector_is_invalid(selector: ReadOnlyObject | None) -> bool:
-    """Whether a stored selector breaks the rules, so that its successor may."""
+    """Return whether a stored selector is invalid, so that an update may keep it."""
     return bool(selector) and bool(validate_label_selector(selector, ""))

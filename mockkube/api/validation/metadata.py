@@ -1,9 +1,9 @@
-"""ObjectMeta: what every object's metadata must look like, on creation and on update.
+"""Validation of ObjectMeta on creation and on update.
 
-A creation is judged with `validate_metadata` and the kind's own rule for names. Of an update upstream judges the
-metadata several times, and every complaint becomes a cause: generically with `validate_metadata` (any path segment is
-a name, no finalizer native) and `validate_metadata_update`, then with the kind by `validate_native_metadata_update`.
-All that is the registry's; some kinds, like pods, look at the new metadata once more with `validate_metadata`.
+A creation is validated with `validate_metadata` and the kind's own rule for names. On update upstream validates the
+metadata several times, and each error becomes a cause: generically with `validate_metadata` (any path segment is
+a name, no finalizer native) and `validate_metadata_update`, then for the kind with `validate_native_metadata_update`.
+The registry does all that; some kinds, like pods, validate the new metadata once more with `validate_metadata`.
 """
 
 # upstream 1.36: apimachinery/pkg/api/validation/objectmeta.go, pkg/apis/core/validation/validation.go
@@ -28,10 +28,10 @@ _ZERO: Final = {"name": "", "namespace": "", "uid": ""}
 
 
 class NameCheck(Protocol):
-    """Says what is wrong with a name, or with what a name is generated from."""
+    """Check of a name, or of a generateName with `prefix`."""
 
     def __call__(self, name: str, *, prefix: bool = False) -> list[str]:
-        """Return complaints."""
+        """Return the errors of a name."""
 
 
 def validate_metadata(
@@ -42,7 +42,7 @@ def validate_metadata(
     *,
     native: bool = True,
 ) -> list[FieldError]:
-    """Judge the metadata of an object; `native` kinds also know which finalizers are Kubernetes' own."""
+    """Validate the metadata of an object; for `native` kinds, finalizers as well."""
     meta = obj["metadata"]
     found = _validate_names(meta, check_name, at)
     found += _validate_namespace(meta, namespaced, at)
@@ -86,7 +86,8 @@ def _validate_namespace(meta: ReadOnlyObject, namespaced: bool, at: str) -> list
 
 
 def validate_annotations(annotations: Mapping[str, str], at: str) -> list[FieldError]:
-    """Judge the keys of annotations, and how much there is of them."""
+    """Validate the keys of annotations, and their total size."""
+    # upstream lowercases annotation keys first: their prefix may have uppercase letters, unlike that of labels.
     found = [invalid(at, key, text) for key in annotations for text in names.qualified_name(key.lower())]
     if _annotations_size(annotations) > ANNOTATIONS_BYTES_MAX:
         found.append(too_long(at, ANNOTATIONS_BYTES_MAX))
@@ -94,7 +95,7 @@ def validate_annotations(annotations: Mapping[str, str], at: str) -> list[FieldE
 
 
 def validate_annotations_size(annotations: Mapping[str, str], at: str) -> list[FieldError]:
-    """Judge only how much there is of annotations."""
+    """Validate the total size of annotations only."""
     return [too_long(at, ANNOTATIONS_BYTES_MAX)] if _annotations_size(annotations) > ANNOTATIONS_BYTES_MAX else []
 
 
@@ -103,7 +104,7 @@ def _annotations_size(annotations: Mapping[str, str]) -> int:
 
 
 def validate_owner_references(owners: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
-    """Judge owner references: complete, of kinds that may own, at most one controller."""
+    """Validate owner references: complete, of kinds that may own objects, at most one controller."""
     found: list[FieldError] = []
     controller, shown = "", list[Any]()
     for owner in owners:
@@ -115,6 +116,7 @@ def validate_owner_references(owners: Sequence[ReadOnlyObject], at: str) -> list
                     'Only one reference can have Controller set to true. Found "true" in references for '
                     f"{controller} and {this}"
                 )
+                # Built once: quoting the whole list for each of thousands of owners took seconds.
                 shown = shown or [owner_form(each) for each in owners]
                 found.append(invalid(at, shown, text))
             else:
@@ -138,7 +140,7 @@ def _validate_owner(owner: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def validate_finalizers(finalizers: Sequence[str], at: str) -> list[FieldError]:
-    """Judge finalizers: qualified names, and not both ways of treating dependents."""
+    """Validate finalizers: qualified names, and only one way of treating dependents."""
     found = [invalid(at, name, text) for name in finalizers for text in names.qualified_name(name)]
     if ORPHAN in finalizers and FOREGROUND in finalizers:
         found.append(invalid(at, finalizers, f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"))
@@ -146,7 +148,7 @@ def validate_finalizers(finalizers: Sequence[str], at: str) -> list[FieldError]:
 
 
 def validate_native_finalizers(finalizers: Iterable[str], at: str) -> list[FieldError]:
-    """Refuse finalizers without a domain that are not Kubernetes' own."""
+    """Reject unqualified finalizers that are not Kubernetes' own."""
     return [
         invalid(f"{at}[{i}]", name, "name is neither a standard finalizer name nor is it fully qualified")
         for i, name in enumerate(finalizers)
@@ -155,7 +157,7 @@ def validate_native_finalizers(finalizers: Iterable[str], at: str) -> list[Field
 
 
 def validate_managed_fields(entries: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
-    """Judge field ownership as a client may write it."""
+    """Validate managedFields that a client has sent."""
     found: list[FieldError] = []
     for i, entry in enumerate(entries):
         operation = entry.get("operation", "")
@@ -171,7 +173,7 @@ def validate_managed_fields(entries: Sequence[ReadOnlyObject], at: str) -> list[
 
 
 def validate_field_manager(manager: str, at: str) -> list[FieldError]:
-    """Judge the name of a field manager: short and printable."""
+    """Validate the name of a field manager: short and printable."""
     if manager.isascii() and manager.isprintable() and len(manager) <= FIELD_MANAGER_BYTES_MAX:
         return []
     found = []
@@ -187,9 +189,10 @@ def validate_field_manager(manager: str, at: str) -> list[FieldError]:
 
 
 def validate_metadata_update(new: ReadOnlyObject, old: ReadOnlyObject, at: str = "metadata") -> list[FieldError]:
-    """Judge a change of metadata: what identifies the object stays, the rest is in form."""
+    """Validate an update of metadata: identifying fields are immutable, the others valid."""
     meta, before = new["metadata"], old["metadata"]
     found: list[FieldError] = []
+    # A new finalizer could keep an object that is being deleted for ever.
     if "deletionTimestamp" in before:
         found += _validate_no_new_finalizers(meta.get("finalizers", ()), before.get("finalizers", ()), at)
     if not meta.get("resourceVersion"):
@@ -214,7 +217,7 @@ _FIXED: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimes
 
 
 def validate_native_metadata_update(new: ReadOnlyObject, old: ReadOnlyObject, at: str = "metadata") -> list[FieldError]:
-    """Judge a change of metadata as Kubernetes' own kinds do: their finalizers are known."""
+    """Validate an update of metadata, native finalizers included."""
     found = validate_metadata_update(new, old, at)
     if finalizers := new["metadata"].get("finalizers"):
         found += validate_native_finalizers(finalizers, f"{at}.finalizers")
@@ -231,5 +234,5 @@ def _validate_no_new_finalizers(new: Sequence[str], old: Sequence[str], at: str)
 
 
 def validate_immutable(new: Any, old: Any, at: str) -> list[FieldError]:
-    """Refuse a change of a value that never changes."""
+    """Reject a change of an immutable value."""
     return [] if new == old else [invalid(at, new, IMMUTABLE)]

@@ -1,16 +1,16 @@
-"""Warnings about deprecated labels where nodes are selected by them."""
+"""Warnings about deprecated node labels in label selectors that select nodes."""
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.node_selector import DEPRECATED_LABELS
 
 
 def deprecation(label: str) -> str | None:
-    """Return what to say of a deprecated label; None: it is not."""
+    """Return the deprecation message of a label; None if it is not deprecated."""
     return DEPRECATED_LABELS.get(label)
 
 
 def selector_warnings(selector: ReadOnlyObject | None, at: str) -> list[str]:
-    """Warn of deprecated labels in a label selector that selects nodes."""
+    """Return warnings about deprecated labels in a label selector that selects nodes."""
     if not selector:
         return []
     expressions = enumerate(selector.get("matchExpressions") or [])

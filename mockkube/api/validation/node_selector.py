@@ -1,4 +1,4 @@
-"""Node selectors: what a pod or a volume asks of the labels and fields of a node."""
+"""Validation of node selectors of pods and volumes."""
 
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidateNodeSelector; pkg/api/node/util.go
 
@@ -26,7 +26,7 @@ DEPRECATED_LABELS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SelectorRules:
-    """What a node selector may use besides the released operators."""
+    """Options of node selector validation: proposed operators, and whether invalid values are accepted."""
 
     allow_invalid_values: bool = False
     extensions: Extensions = NO_EXTENSIONS
@@ -34,7 +34,7 @@ class SelectorRules:
 
 
 def validate_node_selector(selector: ReadOnlyObject, at: str, rules: SelectorRules) -> list[FieldError]:
-    """Judge a node selector: at least one term, each in form."""
+    """Validate a node selector: at least one term, each of them valid."""
     terms = selector.get("nodeSelectorTerms") or ()
     if not terms:
         return [required(f"{at}.nodeSelectorTerms", "must have at least one node selector term")]
@@ -45,7 +45,7 @@ def validate_node_selector(selector: ReadOnlyObject, at: str, rules: SelectorRul
 
 
 def validate_node_selector_term(term: ReadOnlyObject, at: str, rules: SelectorRules) -> list[FieldError]:
-    """Judge one term: requirements on labels, then on fields."""
+    """Validate one term: requirements on labels, then on fields."""
     found: list[FieldError] = []
     for i, requirement in enumerate(term.get("matchExpressions", ())):
         found += _validate_requirement(requirement, f"{at}.matchExpressions[{i}]", rules)
@@ -58,6 +58,7 @@ def _validate_requirement(requirement: ReadOnlyObject, at: str, rules: SelectorR
     found = _validate_operator(requirement, at, rules)
     found += validate_label_name(requirement.get("key", ""), f"{at}.key")
     rule = rules.extensions.node_selectors.get(requirement.get("operator", ""))
+    # Values of a proposal's operator need not be label values; its own check has validated them above.
     if not rules.allow_invalid_values and not (rule is not None and rule.any_values):
         for i, value in enumerate(requirement.get("values", ())):
             found += [invalid(f"{at}.values[{i}]", value, text) for text in names.label_value(value)]
@@ -99,7 +100,7 @@ def _validate_field_requirement(requirement: ReadOnlyObject, at: str) -> list[Fi
 
 
 def has_invalid_values(terms: Iterable[ReadOnlyObject]) -> bool:
-    """Whether stored terms ask for values no label can have, so that their successors may."""
+    """Return whether stored terms have values that no label can have, so that an update may keep them."""
     return any(
         names.label_value(value)
         for term in terms
@@ -109,7 +110,7 @@ def has_invalid_values(terms: Iterable[ReadOnlyObject]) -> bool:
 
 
 def node_selector_term_warnings(term: ReadOnlyObject, at: str, *, check_values: bool = False) -> Iterator[str]:
-    """Warn of deprecated labels and, if asked, of values no label can have."""
+    """Yield warnings about deprecated labels and, with `check_values`, values that no label can have."""
     for i, requirement in enumerate(term.get("matchExpressions", ())):
         key = requirement.get("key", "")
         if key in DEPRECATED_LABELS:

@@ -1,4 +1,4 @@
-"""Paths inside volumes and on nodes."""
+"""Validation of file paths in volumes and on nodes."""
 
 from mockkube.api.fields import FieldError, invalid
 
@@ -6,18 +6,19 @@ FILE_MODE_TEXT = "must be a number between 0 and 0777 (octal), both inclusive"
 
 
 def validate_no_backsteps(path: str, at: str) -> list[FieldError]:
-    """Refuse a path that leads upwards."""
+    """Reject a path with `..` elements."""
+    # The first test spares splitting the path of nearly every mount.
     return [invalid(at, path, "must not contain '..'")] if ".." in path and ".." in path.split("/") else []
 
 
 def validate_descending_path(path: str, at: str) -> list[FieldError]:
-    """Refuse a path that is absolute or leads upwards."""
+    """Reject a path that is absolute or has `..` elements."""
     found = [invalid(at, path, "must be a relative path")] if path.startswith("/") else []
     return found + validate_no_backsteps(path, at)
 
 
 def validate_free_path(path: str, at: str) -> list[FieldError]:
-    """Refuse a path that does not descend, or whose name is reserved for the kubelet."""
+    """Reject a path that does not descend, or whose name is reserved for the kubelet."""
     found = validate_descending_path(path, at)
     if path.startswith("..") and not path.startswith("../"):
         found.append(invalid(at, path, "must not start with '..'"))
@@ -25,5 +26,5 @@ def validate_free_path(path: str, at: str) -> list[FieldError]:
 
 
 def validate_file_mode(mode: int | None, at: str) -> list[FieldError]:
-    """Refuse permissions that are none."""
+    """Validate file permissions."""
     return [] if mode is None or 0 <= mode <= 0o777 else [invalid(at, mode, FILE_MODE_TEXT)]

@@ -1,4 +1,4 @@
-"""Names of other things: CSI drivers, signers, trust bundles, annotations for signers."""
+"""Validation of references: CSI drivers, signers, trust bundles, annotations for signers."""
 
 # upstream 1.36: pkg/apis/core/validation/names.go
 
@@ -14,7 +14,7 @@ _SIGNER_BYTES_MAX: Final = 2 * names.SUBDOMAIN_LENGTH_MAX + names.LABEL_LENGTH_M
 
 
 def validate_csi_driver_name(name: str, at: str) -> list[FieldError]:
-    """Judge the name of a CSI driver."""
+    """Validate the name of a CSI driver."""
     if not name:
         return [required(at)]
     found = [too_long(at, _DRIVER_BYTES_MAX)] if names.byte_length(name) > _DRIVER_BYTES_MAX else []
@@ -22,13 +22,13 @@ def validate_csi_driver_name(name: str, at: str) -> list[FieldError]:
 
 
 def is_kubernetes_signer(name: str) -> bool:
-    """Whether the signer is one of Kubernetes' own."""
+    """Return whether the signer is one of Kubernetes' own."""
     host = name.partition("/")[0]
     return host == "kubernetes.io" or host.endswith(".kubernetes.io")
 
 
 def validate_signer_name(name: str, at: str) -> list[FieldError]:
-    """Judge the name of a signer: a domain and a path."""
+    """Validate the name of a signer: a domain and a path."""
     if not name:
         return [required(at)]
     if name.count("/") != 1:
@@ -48,7 +48,7 @@ def validate_signer_name(name: str, at: str) -> list[FieldError]:
 
 
 def _validate_part(part: str, at: str, *, subdomains: bool) -> list[FieldError]:
-    """Judge the labels of a part up to the first bad one."""
+    """Validate the labels of a part up to the first bad one."""
     for label in part.split("."):
         if texts := names.dns_subdomain(label) if subdomains else names.dns_label(label):
             return [invalid(at, part, f"validating label {quoted(label)}: {text}") for text in texts]
@@ -56,12 +56,12 @@ def _validate_part(part: str, at: str, *, subdomains: bool) -> list[FieldError]:
 
 
 def trust_bundle_name(name: str) -> list[str]:
-    """Check the name of a ClusterTrustBundle, which may start with its signer's."""
+    """Check the name of a ClusterTrustBundle, which may begin with its signer's name."""
     return names.dns_subdomain(name.rpartition(":")[2])
 
 
 def validate_user_annotations(annotations: Mapping[str, str], at: str) -> list[FieldError]:
-    """Judge annotations a pod hands to a signer: keys with a domain."""
+    """Validate annotations that a pod passes to a signer: their keys need a domain."""
     found: list[FieldError] = []
     for key in annotations:
         found += _validate_prefixed_key(key.lower(), at)

@@ -1,4 +1,4 @@
-"""Names of resources where a quota, a limit or an autoscaler uses them."""
+"""Validation of resource names in quotas, limit ranges and autoscalers."""
 
 from typing import Final
 
@@ -15,12 +15,12 @@ _CONTAINER: Final = ("cpu", "memory", "ephemeral-storage")
 
 
 def is_quota(name: str) -> bool:
-    """Say whether a quota knows the name of itself."""
+    """Return whether the name is a standard resource of quotas."""
     return name != "storage" and is_standard(name)
 
 
 def validate_container_name(name: str, at: str) -> list[FieldError]:
-    """Judge the name of a resource a container may have."""
+    """Validate the name of a resource that a container may request."""
     if name in _CONTAINER:
         return []
     errors = validate_resource_name(name, at)
@@ -33,7 +33,7 @@ def validate_container_name(name: str, at: str) -> list[FieldError]:
 
 
 def validate_quota_name(name: str, at: str) -> list[FieldError]:
-    """Judge the name of a resource a quota may count."""
+    """Validate the name of a resource that a quota may count."""
     errors = validate_resource_name(name, at)
     if "/" not in name and not is_quota(name):
         errors.append(invalid(at, name, "must be a standard resource for quota"))

@@ -1,4 +1,4 @@
-"""Metadata that a write to a status subresource leaves alone, for the kinds that protect all of it."""
+"""Metadata that a write to a status subresource does not change, for kinds that protect all of it."""
 
 from typing import Final
 
@@ -8,13 +8,13 @@ _RESTORED: Final = ("deletionTimestamp", "generation", "labels", "annotations", 
 
 
 def restore_metadata(new: Object, old: ReadOnlyObject) -> None:
-    """Bring back what the stored object says of itself."""
+    """Restore the metadata of the stored object, except resourceVersion and managedFields."""
     # upstream 1.36: apimachinery/pkg/apis/meta/v1/helpers.go, ResetObjectMetaForStatus
     restore(new["metadata"], old["metadata"], *_RESTORED)
 
 
 def restore(new: Object, old: ReadOnlyObject, *fields: str) -> None:
-    """Bring back the fields named, absence included."""
+    """Restore the named fields; those that the old object lacks are removed."""
     for name in fields:
         if name in old:
             new[name] = old[name]

@@ -1,4 +1,4 @@
-"""How a server reaches a webhook: by URL, or by a service in the cluster."""
+"""Validation of webhook clients: a URL, or a service in the cluster."""
 
 from typing import Final
 from urllib.parse import urlsplit
@@ -11,7 +11,7 @@ _FORM: Final = "; desired format: https://host[/path]"
 
 
 def validate_client(client: ReadOnlyObject, at: str) -> list[FieldError]:
-    """Judge where a webhook is: at a URL or a service, not both."""
+    """Validate a client configuration, which has either a URL or a service."""
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
         return [required(at, "exactly one of url or service is required")]
@@ -40,7 +40,7 @@ def _validate_url(url: str, at: str) -> list[FieldError]:
 
 
 def _validate_service(service: ReadOnlyObject, at: str) -> list[FieldError]:
-    # upstream 1.36 mixes the two up: what is said of the name is about the namespace
+    # upstream quirk: a missing namespace is reported for the name, and the other way around.
     pairs = (("name", "namespace"), ("namespace", "name"))
     errors = [required(f"{at}.{blamed}") for blamed, looked_at in pairs if not service.get(looked_at)]
     port = service.get("port", 0)
@@ -64,7 +64,7 @@ def _validate_path(path: str, at: str) -> list[FieldError]:
 
 
 def validate_review_versions(versions: list[str], at: str, *, missing: str, recognized: bool) -> list[FieldError]:
-    """Judge the versions of reviews a webhook understands; `recognized`: one must be known here."""
+    """Validate the review versions of a webhook; with `recognized`, one of them must be supported here."""
     if not versions:
         return [required(at, missing)]
     errors: list[FieldError] = []
@@ -80,5 +80,5 @@ def validate_review_versions(versions: list[str], at: str, *, missing: str, reco
 
 
 def is_recognized(versions: list[str]) -> bool:
-    """Say whether one of the versions is known."""
+    """Return whether one of the versions is supported."""
     return "v1" in versions or "v1beta1" in versions
