@@ -39,7 +39,7 @@ class Subject(StrEnum):
 
 
 class Action(Flag):
-    """How the resource changed."""
+    """Kind of change of a resource."""
 
     ADD = auto()
     DELETE = auto()

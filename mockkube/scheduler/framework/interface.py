@@ -199,7 +199,7 @@ class PreEnqueuePlugin(Plugin):
         """Return SUCCESS to admit the pod to the active queue."""
 
     def keeps_surely(self, pod: PodInfo) -> bool:
-        """Return whether the pod stays rejected until the queue is asked to recheck it, whatever events occur."""
+        """Return whether the pod stays rejected, regardless of events, until the queue is asked to recheck it."""
         return False
 
 

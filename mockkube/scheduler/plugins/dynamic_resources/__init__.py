@@ -1,1 +1,4 @@
-"""The plugin DynamicResources: devices for the claims of pods. Start with `plugin`; `search` is the allocator."""
+"""DynamicResources plugin: allocate devices to the resource claims of pods. Start with `plugin.py`.
+
+`allocator.py` is the search for devices on one node.
+"""

@@ -1,4 +1,4 @@
-"""How much of a device's capacity a request takes, when several claims may share it.
+"""Consumable capacity: how much of a shared device's capacity a request consumes.
 
 upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/consumable_capacity.go
 """
@@ -21,16 +21,17 @@ _MILLI: Final = Quantity.milli
 
 @dataclass(frozen=True, slots=True)
 class CapacityRules:
-    """How amounts are rounded and compared; steps may be fractions of a unit where that is known."""
+    """Rounds and compares amounts; with `fractions`, steps may be fractions of a unit."""
 
     fractions: bool = False
 
     def taken_by(self, wanted: Taken, capacity: Capacity) -> Taken:
-        """Return what a request for these amounts takes of each capacity of a device, rounded as its policy has it."""
+        """Return what a request consumes of each capacity of a device, rounded by the request policy."""
         return {name: self._taken(wanted.get(name), one) for name, one in capacity.items()}
 
     def fits(self, wanted: Taken, capacity: Capacity, used: Amounts = NONE, promised: Amounts = NONE) -> bool:
-        """Whether a device has that left over, beside what is used and what has just been promised."""
+        """Return whether a device has enough capacity left, beside what is used and what has just been promised."""
+        # A device without one of the requested capacities can never serve the request.
         if not wanted.keys() <= capacity.keys():
             return False
         for name, one in capacity.items():
@@ -44,12 +45,14 @@ class CapacityRules:
     def _taken(self, wanted: Quantity | None, capacity: ReadOnlyObject) -> Quantity:
         policy = capacity.get("requestPolicy")
         if wanted is None:
+            # API: without a request the policy's default is consumed, and without a policy all of it.
             return parse(str((policy or {}).get("default", capacity["value"])))
         if policy is None:
             return wanted
         if "min" in (policy.get("validRange") or {}):
             return self._rounded_up(wanted, policy["validRange"])
         larger = (one for value in policy.get("validValues") or () if (one := parse(str(value))) >= wanted)
+        # An amount above all valid values stays as it is, and is rejected as a violation afterwards.
         return next(larger, wanted)
 
     def _rounded_up(self, wanted: Quantity, steps: ReadOnlyObject) -> Quantity:
@@ -60,6 +63,7 @@ class CapacityRules:
             return wanted
         step = parse(str(steps["step"]))
         unit, style = (_MILLI, step.format) if self._in_fractions(steps) else (_WHOLE, Format.BINARY_SI)
+        # Upstream computes in integers of units, or of thousandths where fractions are allowed.
         count = -(-(unit(wanted) - unit(least)) // unit(step))
         total = unit(least) + unit(step) * count
         return Quantity(Decimal(total) / 1000 if unit is _MILLI else Decimal(total), style)

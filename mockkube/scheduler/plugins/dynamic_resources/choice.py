@@ -1,4 +1,4 @@
-"""The devices chosen so far for the claims of a pod on one node: taken one at a time, given back in reverse.
+"""Devices chosen so far for a pod's claims on one node; taken one at a time, returned in reverse order.
 
 upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go (allocateDevice)
 """
@@ -19,7 +19,7 @@ from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A device where it is published."""
+    """Device with the slice and pool that publish it."""
 
     pool: Pool
     slice: Slice
@@ -28,7 +28,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chosen:
-    """A device for a request; of a shared one, so much of it."""
+    """Device chosen for a request, with the consumed capacity if it is shared."""
 
     request: Request
     candidate: Candidate
@@ -37,7 +37,7 @@ class Chosen:
 
 
 class Choice:
-    """Devices by claim, in the order in which they were chosen."""
+    """Chosen devices by claim, in order of choice."""
 
     def __init__(
         self,
@@ -47,31 +47,33 @@ class Choice:
         rules: Rules,
     ) -> None:
         self.chosen: list[list[Chosen]] = [[] for _ in constraints]
+        # Whether the last rejection came from a constraint of the claim.
         self.violated = False
-        """Whether the last refusal came from a constraint of the claim."""
         self._constraints, self._allocated, self._rules = constraints, allocated, rules
         self._capacity = CapacityRules(rules.fractions)
+        # Claims for which a device is chosen exclusively.
         self._holders: dict[DeviceId, set[int]] = {}
-        """Which claims are about to have a device for themselves."""
+        # Capacity of shared devices that was chosen.
         self._promised: dict[DeviceId, list[Taken]] = {}
-        """What is about to be taken of shared devices."""
         self._counters = CounterUse(available)
 
     def in_use(self, claim: int, request: Request, device: DeviceId) -> bool:
-        """Whether the request cannot have the device because somebody else has it."""
+        """Return whether the device is not available to the request."""
+        # Admin access ignores other allocations; only one claim cannot have a device twice.
         if request.admin:
             return claim in self._holders.get(device, ())
         return device in self._allocated.devices or device in self._holders
 
     def outlook(self, claim: int) -> Hashable | None:
-        """Return all that decides whether the rest of the claim and those after it can be served; None if unknown."""
+        """Return a key for the state that decides about the remaining requests; None if states cannot be compared."""
+        # Amounts of shared capacity make too many different states to be worth comparing.
         if self._promised:
             return None
         constraints = tuple(constraint.state for constraint in self._constraints[claim])
         return len(self.chosen[claim]), frozenset(self._holders), constraints
 
     def has_room(self, request: Request, device: Device) -> bool:
-        """Whether the device has the capacity that the request asks for."""
+        """Return whether the device has the capacity that the request needs."""
         if not self._rules.shared_capacity:
             return True
         used = self._allocated.capacity.get(device.id, {})
@@ -82,16 +84,17 @@ class Choice:
         return self._capacity.fits(request.capacity, device.capacity, used, promised)
 
     def could_have_room(self, request: Request, device: Device) -> bool:
-        """Whether the device counts when a request is for all of them, as far as its capacity goes."""
+        """Return whether the device counts for a request for all devices, by its capacity."""
         if not self._rules.shared_capacity or not self._rules.all_by_size:
             return self.has_room(request, device)
         return self._capacity.fits(request.capacity, device.capacity)
 
     def take(self, claim: int, request: Request, candidate: Candidate) -> bool:  # hot: per device tried
-        """Choose a device that is free and right for the request, if nothing chosen before is against it."""
+        """Choose a device for a request unless counters, constraints or capacity forbid it."""
         self.violated = False
         device = candidate.device
         shared = device.shared and self._rules.shared_capacity
+        # As upstream, counters come before constraints, so `violated` is only set where a constraint is the reason.
         if device.consumes and not self._take_counters(candidate, shared=shared):
             return False
         if not self._permitted(claim, request, device, shared=shared):
@@ -101,7 +104,7 @@ class Choice:
         return True
 
     def give_back(self, claim: int) -> None:
-        """Undo the last choice for a claim."""
+        """Return the device that was chosen last for a claim."""
         chosen = self.chosen[claim].pop()
         device = chosen.candidate.device
         if chosen.shared:
@@ -116,7 +119,7 @@ class Choice:
         self._give_counters_back(chosen.candidate, shared=chosen.shared)
 
     def _permitted(self, claim: int, request: Request, device: Device, *, shared: bool) -> bool:
-        """Whether constraints and other parts let the request have the device; constraints then know of it."""
+        """Return whether constraints and capacity permit the device; if so, the constraints include it."""
         if not self._meet_constraints(claim, request, device):
             self.violated = True
             return False
@@ -137,7 +140,7 @@ class Choice:
             self._counters.give_back(candidate.pool, device)
 
     def _shares_already(self, device: Device, *, shared: bool) -> bool:
-        """Whether a part of the device is taken already, and with it the counters of the whole."""
+        """Return whether a share of the device is allocated or chosen, whose counters are consumed already."""
         return shared and (device.id in self._allocated.capacity or device.id in self._promised)
 
     def _meet_constraints(self, claim: int, request: Request, device: Device) -> bool:
@@ -165,7 +168,7 @@ def _forget(constraints: Sequence[Constraint], request: Request) -> None:
 
 
 def is_tainted(device: Device, request: Request) -> bool:
-    """Whether a device has a taint that the request does not tolerate."""
+    """Return whether a device has a taint that the request does not tolerate."""
     return any(
         taint.get("effect") in ("NoSchedule", "NoExecute")
         and not any(toleration.tolerates(taint) for toleration in request.tolerations)

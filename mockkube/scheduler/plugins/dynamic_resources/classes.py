@@ -1,4 +1,4 @@
-"""Which device class serves an extended resource.
+"""Select the device class that serves an extended resource.
 
 upstream 1.36: dynamic-resource-allocation/deviceclass/extendedresourcecache/extendedresourcecache.go
 """
@@ -11,12 +11,12 @@ from mockkube.scheduler.plugins.device_resources import DeviceResources
 
 @dataclass(frozen=True, slots=True)
 class ExtendedClasses:
-    """The device classes that stand for extended resources."""
+    """Selects among device classes that back the same extended resource."""
 
     resources: DeviceResources
 
     def class_for(self, resource: str) -> str:
-        """Return the name of the newest class, of equally old ones the first; empty if there is none."""
+        """Return the newest class, the first by name of equally old ones; empty if there is none."""
         classes = self.resources.classes.get(resource) if self.resources.classes is not None else []
         newest = max((_age(one) for one in classes), default="")
         return min((one["metadata"]["name"] for one in classes if _age(one) == newest), default="")

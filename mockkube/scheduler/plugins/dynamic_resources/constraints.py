@@ -1,4 +1,4 @@
-"""What the devices of a claim must have in common, or must not.
+"""Constraints of a claim: attributes that its devices must have in common, or must not.
 
 upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/{allocator_experimental,constraint}.go
 """
@@ -12,7 +12,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.scheduler.plugins.dynamic_resources.devices import Device, DeviceId
 
 Value = tuple[str, frozenset[Any]]
-"""A kind of value, and the values an attribute has of it: one, unless lists count."""
+"""Type of an attribute and its values: one value, or several if lists are supported."""
 
 _KINDS: Final = ("string", "int", "bool", "version")
 _LISTS: Final = ("ints", "bools", "strings", "versions")
@@ -20,21 +20,21 @@ _LISTS: Final = ("ints", "bools", "strings", "versions")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a device says of an attribute: nothing, something of an unknown kind (None), or values."""
+    """Attribute of a device: missing, of an unknown type (None), or with values."""
 
     there: bool
     value: Value | None = None
 
 
 class Constraint(ABC):
-    """One constraint of a claim, and the devices chosen so far that it is about."""
+    """Constraint of a claim, with the devices chosen so far for its requests."""
 
     def __init__(self, attribute: str, requests: frozenset[str], *, lists: bool) -> None:
         self._attribute, self._requests, self._lists = attribute, requests, lists
         self._read: dict[DeviceId, Reading] = {}
 
     def add(self, request: str, sub_request: str, device: Device) -> bool:
-        """Take a device in, if it may be; one chosen for a request the constraint is not about always may."""
+        """Add a device if the constraint permits it; devices of other requests are always permitted."""
         if not self._concerns(request, sub_request):
             return True
         reading = self._read.get(device.id)
@@ -43,22 +43,22 @@ class Constraint(ABC):
         return reading.there and self._accept(request, reading.value)
 
     def remove(self, request: str, sub_request: str) -> None:
-        """Take out the device that was added last for a request."""
+        """Remove the device that was added last for a request."""
         if self._concerns(request, sub_request):
             self._withdraw(request)
 
     @property
     @abstractmethod
     def state(self) -> Hashable:
-        """All that decides which devices may still be added."""
+        """Everything that decides which devices may still be added."""
 
     @abstractmethod
     def _accept(self, request: str, value: Value | None) -> bool:
-        """Take in a device with this value, None for one of an unknown kind."""
+        """Add a device with this value, None for an unknown type; return whether it is permitted."""
 
     @abstractmethod
     def _withdraw(self, request: str) -> None:
-        """Take out a device of a request."""
+        """Remove a device of a request."""
 
     def _concerns(self, request: str, sub_request: str) -> bool:
         if not self._requests or request in self._requests:
@@ -77,16 +77,16 @@ class Constraint(ABC):
 
 
 class Matching(Constraint):
-    """All devices have the same value."""
+    """Requires the same value of all devices."""
 
     def __init__(self, attribute: str, requests: frozenset[str], *, lists: bool) -> None:
         super().__init__(attribute, requests, lists=lists)
+        # Values that all devices have in common, after each device.
         self._held: list[Value | None] = []
-        """What all had in common, after each device."""
 
     @property
     def state(self) -> Hashable:
-        """The values that all have in common, if there are any devices yet."""
+        """Values that all devices have in common, if there are devices."""
         return tuple(self._held[-1:])
 
     def _accept(self, request: str, value: Value | None) -> bool:
@@ -105,7 +105,7 @@ class Matching(Constraint):
 
 
 class Distinct(Constraint):
-    """All devices have different values, as far as upstream remembers: of each request the last one."""
+    """Requires different values of all devices, as far as upstream remembers them: the last one of each request."""
 
     def __init__(self, attribute: str, requests: frozenset[str], *, lists: bool) -> None:
         super().__init__(attribute, requests, lists=lists)
@@ -114,12 +114,13 @@ class Distinct(Constraint):
 
     @property
     def state(self) -> Hashable:
-        """The values remembered."""
+        """Remembered values."""
         return self._count > 0, frozenset(self._values.items())
 
     def _accept(self, request: str, value: Value | None) -> bool:
         if self._count and not self._differs(value):
             return False
+        # upstream: the map has one entry per request, so a request for several devices compares with its last one only.
         self._values[request] = value
         self._count += 1
         return True
@@ -135,7 +136,7 @@ class Distinct(Constraint):
 
 
 def _common(one: Value | None, other: Value | None) -> Value | None:
-    """Return the values that both have; None if there are none, or they are of different kinds."""
+    """Return the values that both have; None if there are none, or their types differ."""
     if one is None or other is None or one[0] != other[0]:
         return None
     shared = one[1] & other[1]
@@ -143,7 +144,7 @@ def _common(one: Value | None, other: Value | None) -> Value | None:
 
 
 def attribute_of(device: Device, name: str) -> ReadOnlyObject | None:
-    """Return an attribute by its full name; the driver's own may be published without their domain."""
+    """Return an attribute by its full name; a driver may publish its own attributes without their domain."""
     attributes: Mapping[str, ReadOnlyObject] = device.obj.get("attributes") or {}
     if name in attributes:
         return attributes[name]

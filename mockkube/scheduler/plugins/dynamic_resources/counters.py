@@ -1,4 +1,4 @@
-"""What partitions of a device take of the counters of their pool, while a solution is being looked for.
+"""Shared counters of partitionable devices: what is available in each pool, and what chosen devices consume.
 
 upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go
 (checkAvailableCounters)
@@ -11,18 +11,18 @@ from mockkube.scheduler.plugins.dynamic_resources.ledger import Allocated
 from mockkube.scheduler.plugins.dynamic_resources.pools import Pool
 
 Amounts = dict[str, dict[str, Decimal]]
-"""By set of counters, and counter."""
+"""Amounts by counter set and counter."""
 
 
 class AvailableCounters:
-    """What allocated devices have left of each pool's counters; the same for all nodes of a cycle."""
+    """Counters of each pool that allocated devices leave available; computed once per cycle, for all nodes."""
 
     def __init__(self, allocated: Allocated) -> None:
         self._allocated = allocated
         self._of_pool: dict[PoolId, Amounts] = {}
 
     def of(self, pool: Pool) -> Amounts:
-        """Return what is left, which may be less than nothing."""
+        """Return the available counters, which may be negative."""
         available = self._of_pool.get(pool.id)
         if available is None:
             available = self._of_pool[pool.id] = self._count(pool)
@@ -30,6 +30,7 @@ class AvailableCounters:
 
     def _count(self, pool: Pool) -> Amounts:
         available = {name: dict(amounts) for name, amounts in pool.counters.items()}
+        # Devices of other nodes count as well, because a pool's counters are shared by all of them.
         for one in (*pool.slices, *pool.others):
             for device in one.devices:
                 if device.consumes and self._allocated.includes(device.id):
@@ -38,14 +39,14 @@ class AvailableCounters:
 
 
 class CounterUse:
-    """What the devices chosen so far take."""
+    """Counters that the devices chosen so far consume."""
 
     def __init__(self, available: AvailableCounters) -> None:
         self._available = available
         self._used: dict[PoolId, Amounts] = {}
 
     def take(self, pool: Pool, device: Device) -> bool:
-        """Take what the device needs, if nothing of the pool is then exhausted."""
+        """Consume the counters of a device, unless the pool does not have enough."""
         used = self._used.setdefault(pool.id, {})
         _add(used, device, 1)
         for name, amounts in self._available.of(pool).items():
@@ -56,7 +57,7 @@ class CounterUse:
         return True
 
     def give_back(self, pool: Pool, device: Device) -> None:
-        """Return what the device took."""
+        """Release the counters of a device."""
         _add(self._used[pool.id], device, -1)
 
 

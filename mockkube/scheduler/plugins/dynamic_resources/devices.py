@@ -1,4 +1,4 @@
-"""Devices and the slices that publish them, compiled once per revision.
+"""Devices and the resource slices that publish them, compiled once per revision.
 
 upstream 1.36: dynamic-resource-allocation/api/types.go
 """
@@ -14,14 +14,14 @@ from mockkube.matching.node_selectors import LabelOperator, NodeSelector, compil
 from mockkube.scheduler.framework.node_info import NodeInfo
 
 Verdict = bool | str
-"""Whether a selector takes a device, or the error that its evaluation ended with."""
+"""Whether a selector matches a device, or the error of its evaluation."""
 
+# Cached selector verdicts per device; when there are more, the cache is cleared.
 _VERDICTS_MAX: Final = 64
-"""How many selectors' verdicts a device remembers; past that it starts anew."""
 
 
 class PoolId(NamedTuple):
-    """Which pool."""
+    """Identity of a pool."""
 
     driver: str
     pool: str
@@ -31,7 +31,7 @@ class PoolId(NamedTuple):
 
 
 class DeviceId(NamedTuple):
-    """Which device."""
+    """Identity of a device."""
 
     driver: str
     pool: str
@@ -43,17 +43,17 @@ class DeviceId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Which nodes something can be used from."""
+    """Nodes from which a slice or device can be used."""
 
     node_name: str = ""
     everywhere: bool = False
     source: ReadOnlyObject | None = None
-    """The node selector, as published."""
+    """Node selector as published."""
     selector: NodeSelector | None = None
 
     @classmethod
     def read(cls, spec: ReadOnlyObject, operators: Mapping[str, LabelOperator]) -> "Reach":
-        """Read what a slice, or a device of it, says."""
+        """Parse the node fields of a slice or device."""
         source = spec.get("nodeSelector")
         selector = None
         if source is not None:
@@ -62,11 +62,11 @@ class Reach:
 
     @property
     def stated(self) -> bool:
-        """Whether anything is said at all."""
+        """True if any node field is set."""
         return bool(self.node_name) or self.everywhere or self.selector is not None
 
     def includes(self, node: NodeInfo) -> bool:
-        """Whether the node is among them."""
+        """Return whether the node is included."""
         if self.node_name:
             return self.node_name == node.name
         if self.everywhere or self.selector is None:
@@ -76,7 +76,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Consumption:
-    """What a device takes from one set of its pool's counters."""
+    """Counters that a device consumes from one counter set of its pool."""
 
     counters: str
     amounts: Mapping[str, Decimal]
@@ -84,17 +84,17 @@ class Consumption:
 
 @dataclass(slots=True, eq=False)
 class Device:
-    """A device. It remembers which selectors take it, as nothing else decides that."""
+    """Compiled device; it caches which selectors match it, because nothing else decides that."""
 
     id: DeviceId
     obj: ReadOnlyObject
     taints: Sequence[ReadOnlyObject]
-    """Its own, and those that rules put on it."""
+    """Taints of the device itself and of DeviceTaintRules."""
     reach: Reach
-    """Where it can be used, if its slice leaves that to its devices."""
+    """Nodes that can use it, if its slice leaves that to its devices."""
     consumes: tuple[Consumption, ...]
     shared: bool
-    """Whether several claims may have a part of it."""
+    """Whether several claims may share it."""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
 
     @classmethod
@@ -105,7 +105,7 @@ class Device:
         rules: Sequence[ReadOnlyObject],
         operators: Mapping[str, LabelOperator],
     ) -> "Device":
-        """Compile a device of a slice, with the taints of these rules on it."""
+        """Compile a device of a slice, with the taints of DeviceTaintRules added."""
         consumes = tuple(
             Consumption(one["counterSet"], read_counters(one.get("counters")))
             for one in obj.get("consumesCounters") or ()
@@ -116,18 +116,18 @@ class Device:
 
     @property
     def binding_conditions(self) -> Sequence[str]:
-        """The conditions that must be true before a pod with it is bound."""
+        """Conditions that must be true before a pod with the device is bound."""
         conditions: Sequence[str] = self.obj.get("bindingConditions") or ()
         return conditions
 
     @property
     def capacity(self) -> Mapping[str, ReadOnlyObject]:
-        """What it has of what, by name."""
+        """Capacities by name."""
         capacity: Mapping[str, ReadOnlyObject] = self.obj.get("capacity") or {}
         return capacity
 
     def remember(self, selector: str, verdict: Verdict) -> Verdict:
-        """Keep what a selector makes of the device."""
+        """Cache and return the verdict of a selector."""
         if len(self.verdicts) >= _VERDICTS_MAX:
             self.verdicts.clear()
         self.verdicts[selector] = verdict
@@ -136,19 +136,19 @@ class Device:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slice:
-    """A part of a pool: devices, or counters that devices of the pool take from."""
+    """Part of a pool: devices, or counters that devices of the pool consume."""
 
     name: str
     pool: PoolId
     generation: int
     count: int
-    """How many slices the pool has."""
+    """Number of slices in the pool."""
     reach: Reach
     per_device: bool | None
-    """Whether each device says itself where it can be used."""
+    """Whether each device has node fields of its own."""
     counters: Mapping[str, Mapping[str, Decimal]]
     repeated_counters: str
-    """The name of a set of counters that is there twice; empty if none is."""
+    """Name of a counter set that appears twice; empty if there is none."""
     devices: tuple[Device, ...]
 
     @classmethod
@@ -175,21 +175,21 @@ class Slice:
         )
 
     def reach_of(self, device: Device) -> Reach:
-        """Return where a device of the slice can be used."""
+        """Return the nodes that can use a device of the slice."""
         return device.reach if self.per_device else self.reach
 
 
 @dataclass(frozen=True, slots=True)
 class TaintRulesOfPool:
-    """The taints that DeviceTaintRules put on devices of one pool; those of the empty name are on all of them."""
+    """Taints that DeviceTaintRules add to devices of one pool; those of the empty name apply to all."""
 
     by_device: Mapping[str, tuple[ReadOnlyObject, ...]] = field(default_factory=dict)
 
     def on(self, device: str) -> tuple[ReadOnlyObject, ...]:
-        """Return the taints on a device."""
+        """Return the added taints of a device."""
         return self.by_device.get("", ()) + self.by_device.get(device, ())
 
 
 def read_counters(counters: ReadOnlyObject | None) -> Mapping[str, Decimal]:
-    """Return amounts by name."""
+    """Parse the amounts of counters."""
     return {name: parse(str(counter["value"])).amount for name, counter in (counters or {}).items()}

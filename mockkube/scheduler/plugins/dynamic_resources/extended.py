@@ -1,4 +1,4 @@
-"""Extended resources that are served by devices: the claim that stands for them, and who gets which part of it.
+"""Extended resources backed by devices: the special claim, its requests, and their mapping to containers.
 
 upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go
 """
@@ -14,20 +14,20 @@ from mockkube.scheduler.framework.pod_info import PodInfo
 
 ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 PREFIX: Final = "deviceclass.resource.kubernetes.io/"
+# Name of the claim in the scheduler's memory, before the API server has generated one.
 UNWRITTEN: Final = "<extended-resources>"
-"""The name of such a claim as long as it is in nobody's mind but the scheduler's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extended:
-    """What the devices of one node would have to serve: requests of a claim, and what each container gets of them."""
+    """Requests of the claim for one node, and the requests that each container uses."""
 
     requests: tuple[Object, ...]
     mappings: tuple[Object, ...]
 
 
 def unwritten_claim(pod: PodInfo) -> Object:
-    """Return the claim that stands for a pod's extended resources before any node is looked at."""
+    """Return the claim for a pod's extended resources, in memory only and without requests."""
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
@@ -35,6 +35,7 @@ def unwritten_claim(pod: PodInfo) -> Object:
             "name": UNWRITTEN,
             "namespace": pod.namespace,
             "generateName": f"{pod.name}-extended-resources-",
+            # Derived from the pod, so that the same decision made again has the same uid.
             "uid": new_uid(random_for(pod.uid, UNWRITTEN)),
             "annotations": {ANNOTATION: "true"},
             "ownerReferences": [
@@ -46,7 +47,7 @@ def unwritten_claim(pod: PodInfo) -> Object:
 
 
 def belongs_to(claim: ReadOnlyObject, pod: PodInfo) -> bool:
-    """Whether a claim stands for the pod's extended resources."""
+    """Return whether a claim is the special claim of the pod."""
     metadata = claim["metadata"]
     if (metadata.get("annotations") or {}).get(ANNOTATION) != "true":
         return False
@@ -56,7 +57,7 @@ def belongs_to(claim: ReadOnlyObject, pod: PodInfo) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Container:
-    """A container, counted through init containers and others; one that ends before the others start is `brief`."""
+    """Container with its index among all containers; `brief` is an init container that is no sidecar."""
 
     index: int
     name: str
@@ -73,7 +74,7 @@ def _containers(pod: PodInfo) -> Iterator[_Container]:
 
 
 def requests_for(pod: PodInfo, classes: Mapping[str, str]) -> Extended:
-    """Return what a claim must ask for to serve these resources with devices of these classes."""
+    """Return the requests of a claim that serves these resources with devices of these classes."""
     requests: list[Object] = []
     mappings: list[Object] = []
     for resource, class_name in sorted(classes.items()):
@@ -88,53 +89,57 @@ class _Resource:
     class_name: str
 
     def amount(self, container: _Container) -> int:
-        """Return how much a container asks for; what is no whole number counts as nothing."""
+        """Return the requested amount of a container; fractions count as zero."""
         if self.name not in container.requests:
             return 0
         quantity = parse(str(container.requests[self.name]))
         return quantity.value() if quantity.is_integer else 0
 
     def request(self, container: _Container, count: int) -> Object:
-        """Return the request for a container, named by its place and that of the resource."""
+        """Return the request for a container, named by the indexes of container and resource."""
         place = sorted(container.requests).index(self.name)
         exactly = {"deviceClassName": self.class_name, "allocationMode": "ExactCount", "count": count}
         return {"name": f"container-{container.index}-request-{place}", "exactly": exactly}
 
     def mapping(self, container: _Container, request_name: str) -> Object:
-        """Return the note that a container has devices of a request."""
+        """Return the mapping of a container to a request."""
         return {"containerName": container.name, "resourceName": self.name, "requestName": request_name}
 
 
 def _serve(
     containers: Sequence[_Container], resource: _Resource, requests: list[Object], mappings: list[Object]
 ) -> None:
-    """Add what one resource needs: containers that last have devices of their own, brief ones borrow theirs."""
-    lasting: dict[int, Object] = {}
+    """Add requests for one resource.
+
+    Containers that run together have devices of their own; init containers reuse those of later containers.
+    """
+    request_by_container: dict[int, Object] = {}
     for container in containers:
         if not container.brief and (amount := resource.amount(container)):
-            lasting[container.index] = resource.request(container, amount)
-            mappings.append(resource.mapping(container, lasting[container.index]["name"]))
+            request_by_container[container.index] = resource.request(container, amount)
+            mappings.append(resource.mapping(container, request_by_container[container.index]["name"]))
     extra: list[Object] = []
-    borrowed: list[Object] = []
+    init_mappings: list[Object] = []
     for container in containers:
         if container.brief and (amount := resource.amount(container)):
-            lenders = [request for index, request in lasting.items() if index >= container.index]
-            extra += _borrow(container, resource, amount, lenders, borrowed)
+            reusable = [request for index, request in request_by_container.items() if index >= container.index]
+            extra += _borrow(container, resource, amount, reusable, init_mappings)
     if extra:
+        # Init containers run one after the other, so the largest extra request serves all of them.
         largest = max(extra, key=lambda request: int(request["exactly"]["count"]))
         requests.append(largest)
         replaced = {request["name"] for request in extra}
-        borrowed = [
-            {**one, "requestName": largest["name"]} if one["requestName"] in replaced else one for one in borrowed
+        init_mappings = [
+            {**one, "requestName": largest["name"]} if one["requestName"] in replaced else one for one in init_mappings
         ]
-    requests += lasting.values()
-    mappings += borrowed
+    requests += request_by_container.values()
+    mappings += init_mappings
 
 
 def _borrow(
     container: _Container, resource: _Resource, amount: int, lenders: Sequence[Object], mappings: list[Object]
 ) -> list[Object]:
-    """Map a brief container to the devices of later ones; return a request for what these lack."""
+    """Map an init container to requests of later containers; return a request for the rest."""
     for lender in lenders:
         mappings.append(resource.mapping(container, lender["name"]))
         amount -= lender["exactly"]["count"]

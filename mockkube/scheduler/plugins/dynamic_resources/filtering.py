@@ -1,4 +1,4 @@
-"""Whether a node can serve a pod's claims: those that have devices must reach it, for the others it must have some.
+"""Filter nodes for a pod's claims: allocated claims must be usable there, for the others devices must be found.
 
 upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (Filter)
 """
@@ -29,7 +29,7 @@ _NOT_ENOUGH: Final = "cannot allocate all claims"
 
 @dataclass(frozen=True, slots=True)
 class NodeFilter:
-    """Asks nodes, and notes what each would give."""
+    """Filters nodes, and stores the allocations that each would get."""
 
     pools: Pools
     classes: ExtendedClasses
@@ -38,7 +38,7 @@ class NodeFilter:
     binding_seconds: float
 
     def ask(self, note: Note, pod: PodInfo, node: NodeInfo) -> Status:
-        """Return SUCCESS with the devices noted, or why the node is no good."""
+        """Return SUCCESS with the allocations stored, or the rejection of the node."""
         extended = self._extended(note, pod, node)
         if isinstance(extended, Status):
             return extended
@@ -47,22 +47,23 @@ class NodeFilter:
         unavailable = [
             index for index, claim in enumerate(note.claims) if not self._available(note, index, claim, node)
         ]
-        found: OnNode | None = None
+        node_allocation: OnNode | None = None
         if note.allocator is not None:
             answer = self._allocate(note, extended, node)
             if isinstance(answer, Status):
                 return answer
-            found = answer
+            node_allocation = answer
         if unavailable:
+            # PostFilter may deallocate claims that were unavailable on some node.
             note.unavailable.update(unavailable)
             names = [note.claims[index]["metadata"]["name"] for index in unavailable]
             return Status.unresolvable(_NOT_HERE, claims=names)
-        if found is not None:
-            note.on_node[node.name] = found
+        if node_allocation is not None:
+            note.on_node[node.name] = node_allocation
         return SUCCESS
 
     def _available(self, note: Note, index: int, claim: ReadOnlyObject, node: NodeInfo) -> bool:
-        """Whether a claim can be used on the node; one without devices yet always can."""
+        """Return whether an allocated claim can be used on the node; an unallocated one always can."""
         reach = note.reach.get(index)
         if reach is not None and not reach.matches(node.labels, node.name):
             return False
@@ -74,16 +75,17 @@ class NodeFilter:
             return False
 
     def _extended(self, note: Note, pod: PodInfo, node: NodeInfo) -> OnNode | Status | None:
-        """Return the claim for the extended resources that the node has not itself; None if there is no need."""
+        """Return the claim for extended resources that devices must serve on the node; None if there is none."""
         claim = note.extended_claim
         if claim is None:
             return None
         if (claim["spec"].get("devices") or {}).get("requests"):
-            # It is left over from an earlier attempt: a new one is made once it is gone.
+            # The claim was written by an earlier attempt; PostFilter deletes it, and the next attempt builds a new one.
             return Status.unresolvable("cannot schedule extended resource claim", claim=claim["metadata"]["name"])
         by_class: dict[str, str] = {}
         for resource in note.resources:
             device_class = self.classes.class_for(resource)
+            # A device plugin on the node takes precedence over devices.
             if device_class and not node.allocatable.scalars.get(resource):
                 by_class[resource] = device_class
             elif resource not in node.allocatable.scalars:
@@ -113,7 +115,7 @@ class NodeFilter:
         return OnNode(allocations) if extended is None else replace(extended, allocations=allocations)
 
     def _wanted(self, note: Note, extended: OnNode | None) -> list[Wanted]:
-        """Return what is asked for of this node; for extended resources every node has a claim of its own."""
+        """Return the claims to allocate; the special claim differs from node to node."""
         assert note.allocator is not None, "somebody asked for devices"
         wanted = []
         for index, one in note.wanted.items():
@@ -126,12 +128,12 @@ class NodeFilter:
         invalid = next((pool for pool in self.pools.of(node) if pool.invalid), None)
         if invalid is not None and self.rules.invalid_pools_are_errors:
             return Status.error(f"pool {invalid.id.pool} is invalid: {invalid.invalid}")
-        stuck = search.stuck
+        progress = search.stuck
         facts: Mapping[str, Any] = {
-            "claim": stuck.claim,
-            "request": stuck.request,
-            "wanted": stuck.wanted,
-            "devices": stuck.devices,
+            "claim": progress.claim,
+            "request": progress.request,
+            "wanted": progress.wanted,
+            "devices": progress.devices,
         }
         if invalid is not None:
             return Status.unresolvable("invalid resource pools were encountered", pool=str(invalid.id), **facts)

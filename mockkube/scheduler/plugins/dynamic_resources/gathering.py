@@ -1,4 +1,4 @@
-"""What a pod's claims ask for, before any node is looked at.
+"""Collect a pod's claims and compile their requests, before nodes are filtered.
 
 upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (PreFilter)
 """
@@ -28,7 +28,7 @@ from mockkube.scheduler.plugins.dynamic_resources.selectors import Selectors
 
 @dataclass(frozen=True, slots=True)
 class Gatherer:
-    """Reads pods' claims into notes."""
+    """Collects the claims of pods."""
 
     ledger: Ledger
     device_classes: ListWatch
@@ -40,7 +40,7 @@ class Gatherer:
     rules: Rules
 
     def gather(self, note: Note, pod: PodInfo) -> Status | None:
-        """Note the claims and what they ask for; return why the pod cannot be scheduled anywhere."""
+        """Store the claims and their requests; return a status if the pod cannot be scheduled on any node."""
         try:
             claims: list[ReadOnlyObject] = claims_of(pod, self.ledger.claims)
         except Unusable as why:
@@ -56,21 +56,22 @@ class Gatherer:
         return None
 
     def _add_extended(self, note: Note, claims: list[ReadOnlyObject], pod: PodInfo) -> None:
-        """Add the claim that stands for the pod's extended resources, if devices may serve any of them."""
+        """Add the special claim for extended resources if a device class backs any of them."""
         if not self.rules.extended_resources:
             return
         amounts = self.pod_requests.read(pod).total.scalars
-        asked = {name: amount for name, amount in amounts.items() if amount and _is_served_by_devices(name)}
-        if not any(self.extended_classes.resources.stand_for(name) for name in asked):
+        requested = {name: amount for name, amount in amounts.items() if amount and _is_served_by_devices(name)}
+        if not any(self.extended_classes.resources.stand_for(name) for name in requested):
             return
+        # An earlier attempt may have written the claim and failed afterwards.
         known = self.ledger.claims.cache.list(pod.namespace)
         claim: ReadOnlyObject | None = next((one for one in known if belongs_to(one, pod)), None)
         claim = claim or unwritten_claim(pod)
         claims.append(claim)
-        note.extended, note.resources, note.promised_uid = True, asked, claim["metadata"]["uid"]
+        note.extended, note.resources, note.promised_uid = True, requested, claim["metadata"]["uid"]
 
     def _look_at(self, note: Note, index: int, claim: ReadOnlyObject, *, extended: bool) -> Status | None:
-        """Return why a claim keeps the pod from being scheduled anywhere."""
+        """Return a status if the claim keeps the pod from being scheduled on any node."""
         allocation = allocation_of(claim)
         if allocation is not None:
             if (reach := self._reach(allocation)) is not None:
@@ -85,7 +86,7 @@ class Gatherer:
         return None if selector is None else compile_terms(selector.get("nodeSelectorTerms") or (), self.operators)
 
     def _check_classes(self, claim: ReadOnlyObject) -> Status | None:
-        """Return which request of a claim nobody can serve."""
+        """Return a status for the first request of a claim that cannot be served."""
         for request in (claim["spec"].get("devices") or {}).get("requests") or ():
             where = f"resource claim {key_of(claim)}, request {request['name']}"
             alternatives = request.get("firstAvailable")
@@ -107,7 +108,7 @@ class Gatherer:
         return None
 
     def _prepare(self, note: Note, claims: Sequence[ReadOnlyObject]) -> None:
-        """Set up the search for claims that have no devices."""
+        """Prepare the allocator for claims without an allocation."""
         allocated = self.ledger.allocated
         available = AvailableCounters(allocated)
         note.allocator = Allocator(self.reader, self.selectors, allocated, available, self.rules)
@@ -116,6 +117,7 @@ class Gatherer:
                 if allocation_of(claim) is None:
                     note.wanted[index] = self.reader.read(claim)
         except Unserviceable as error:
+            # upstream reports such errors in Filter, once per node, not in PreFilter.
             note.broken = str(error)
 
 
@@ -128,5 +130,5 @@ def _forms(request: ReadOnlyObject) -> Iterator[tuple[str, Object]]:
 
 
 def _is_served_by_devices(resource: str) -> bool:
-    """Whether a resource is of a kind that device classes may stand for."""
+    """Return whether device classes may back a resource of this kind."""
     return resource.startswith(PREFIX) or is_extended(resource)

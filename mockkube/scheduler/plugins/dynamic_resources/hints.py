@@ -1,4 +1,4 @@
-"""What may help a pod that was refused for its claims.
+"""Queueing hints of DynamicResources.
 
 upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (EventsToRegister)
 """
@@ -16,7 +16,7 @@ _ADD_OR_UPDATE = Action.ADD | Action.UPDATE
 
 
 def interests(claims: AssumedObjects, rules: Rules) -> Sequence[Interest]:
-    """Return the events after which pods are tried again."""
+    """Return the events that may help a rejected pod."""
 
     def claim_helps(pod: PodInfo, event: ClusterEvent) -> bool:
         if event.new is None:
@@ -25,6 +25,7 @@ def interests(claims: AssumedObjects, rules: Rules) -> Sequence[Interest]:
             mine = claims_of(pod, claims)
         except Unusable:
             return False
+        # Devices of any claim that were released may serve this pod.
         if event.old is not None and allocation_of(event.old) is not None and allocation_of(event.new) is None:
             return True
         if all(claim["metadata"]["uid"] != event.new["metadata"]["uid"] for claim in mine):
@@ -40,9 +41,9 @@ def interests(claims: AssumedObjects, rules: Rules) -> Sequence[Interest]:
             return False
         return True
 
-    # upstream makes updates of slices out of changes of rules.
+    # Upstream's tracker turns changes of DeviceTaintRules into updates of slices; here they are events of their own.
     taints = (Interest(Subject.DEVICE_TAINT_RULE, _ADD_OR_UPDATE | Action.DELETE),) if rules.taint_rules else ()
-    # 1.36 passes claims that go over: they have been deallocated before.
+    # 1.36 ignores deleted claims, because their devices were deallocated before.
     claim_actions = _ADD_OR_UPDATE | Action.DELETE if rules.version >= Version(1, 37) else _ADD_OR_UPDATE
     return (
         Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL | Action.NODE_ALLOCATABLE),

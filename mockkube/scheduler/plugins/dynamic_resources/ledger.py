@@ -1,6 +1,7 @@
-"""Which devices are allocated, to whom, and what is left of those that are shared; and claims as they are taken to be.
+"""Claim tracker: claims with assumed changes, allocated devices, and allocations that are still to be written.
 
-What another pod's binding is about to write counts as well, so that no device is given away twice.
+Allocations of pods whose binding is in progress count as well, so that no device is allocated twice.
+
 upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/{allocateddevices,dra_manager}.go
 """
 
@@ -19,18 +20,18 @@ from mockkube.scheduler.plugins.dynamic_resources.devices import DeviceId
 
 @dataclass(slots=True)
 class Allocated:
-    """What is taken: devices as a whole, devices that are shared, and how much of them."""
+    """Allocated devices: exclusive ones, shared ones, and consumed capacity."""
 
     devices: Counter[DeviceId] = field(default_factory=Counter)
     shared: Counter[DeviceId] = field(default_factory=Counter)
     capacity: dict[DeviceId, dict[str, Decimal]] = field(default_factory=dict)
 
     def includes(self, device: DeviceId) -> bool:
-        """Whether any of the device is taken."""
+        """Return whether the device, or a share of it, is allocated."""
         return device in self.devices or device in self.shared
 
     def add(self, allocation: ReadOnlyObject, *, sharing: bool, sign: int = 1) -> None:
-        """Count an allocation in, or with `sign` -1 out. Devices given for administration are not taken."""
+        """Add an allocation, or remove it with `sign` -1. Devices with admin access do not count."""
         for result in (allocation.get("devices") or {}).get("results") or ():
             if result.get("adminAccess"):
                 continue
@@ -55,35 +56,39 @@ def _count(counter: Counter[DeviceId], device: DeviceId, sign: int) -> None:
 
 
 class Ledger:
-    """All claims, and what they hold. One for all profiles of a scheduler."""
+    """All claims and their allocations, shared by the profiles of a scheduler."""
 
     def __init__(self, cache: ListWatch, *, sharing: bool) -> None:
         self.claims = AssumedObjects(cache)
         self.allocated = Allocated()
         self._sharing = sharing
+        # Allocations that are decided and not written yet, by claim uid.
         self._pending: dict[str, ReadOnlyObject] = {}
-        """Allocations that are decided on and not yet written, by the claim's uid."""
+        # The counted allocation of each claim, by uid: what was added is what will be removed.
         self._counted: dict[str, ReadOnlyObject] = {}
-        """The allocation that is counted for each claim, by its uid."""
         cache.subscribe(self._take_in)
 
     def pending(self, uid: str) -> ReadOnlyObject | None:
-        """Return the allocation that is about to be written for a claim."""
+        """Return the pending allocation of a claim."""
         return self._pending.get(uid)
 
     def promise(self, uid: str, allocation: ReadOnlyObject) -> None:
-        """Take an allocation as decided on."""
+        """Add a pending allocation."""
         self._pending[uid] = allocation
         self._recount(uid, allocation)
 
     def withdraw(self, uid: str, key: Key) -> None:
-        """Give up what was promised to a claim."""
+        """Remove the pending allocation of a claim."""
         if self._pending.pop(uid, None) is not None:
             claim = self.claims.get(key)
             self._recount(uid, None if claim is None or claim["metadata"]["uid"] != uid else _allocation(claim))
 
     def written(self, claim: ReadOnlyObject, promised: str = "") -> None:
-        """Take a claim as the API server has answered; `promised` is the uid its promise went by, if another."""
+        """Assume a claim as the API server returned it.
+
+        `promised` is the uid of its pending allocation, if that is another one: the special claim gets its real uid
+        only now.
+        """
         uid = claim["metadata"]["uid"]
         if promised and promised != uid and (allocation := self._pending.pop(promised, None)) is not None:
             self._recount(promised, None)
@@ -94,6 +99,7 @@ class Ledger:
 
     def _take_in(self, change: Change) -> None:
         uid = change.object["metadata"]["uid"]
+        # The claim was deleted and created again under the same name between two events.
         if change.old is not None and change.old["metadata"]["uid"] != uid:
             self._gone(change.old["metadata"]["uid"])
         if change.type == "DELETED":

@@ -1,4 +1,4 @@
-"""What is known of a pod's claims in one cycle, and on the way to its node."""
+"""State of a pod's resource claims during the scheduling and the binding cycle."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +15,10 @@ from mockkube.scheduler.plugins.dynamic_resources.search import Allocator
 
 @dataclass(frozen=True, slots=True)
 class OnNode:
-    """What the claims without devices would get on a node, in their order; and the claim for extended resources."""
+    """Allocations on a node for the unallocated claims, in their order.
+
+    For extended resources it also holds the special claim and its mappings to containers.
+    """
 
     allocations: tuple[Object, ...]
     extended: Object | None = None
@@ -24,55 +27,55 @@ class OnNode:
 
 @dataclass(slots=True)
 class Note:
-    """All claims of the pod; the one that stands for extended resources, if there is one, comes last."""
+    """Claims of the pod; the special claim for extended resources, if there is one, is the last."""
 
     claims: list[ReadOnlyObject] = field(default_factory=list)
     extended: bool = False
-    """Whether the last claim stands for extended resources."""
+    """Whether the last claim is the special claim."""
     promised_uid: str = ""
-    """The uid by which that claim goes until it has been written."""
+    """Uid of the special claim before it is written."""
     resources: dict[str, int] = field(default_factory=dict)
-    """The extended resources that the pod asks for."""
+    """Extended resources that the pod requests."""
     reach: dict[int, NodeSelector] = field(default_factory=dict)
-    """Where claims that have devices can be used, by their index; those not listed, anywhere."""
+    """Node selectors of allocated claims, by index; claims without one can be used on all nodes."""
     allocator: Allocator | None = None
     wanted: dict[int, Wanted] = field(default_factory=dict)
-    """What claims without devices ask for, by their index."""
+    """Compiled requests of unallocated claims, by index."""
     broken: str = ""
-    """Why they cannot be served anywhere."""
+    """Reason why they cannot be allocated on any node."""
     unavailable: set[int] = field(default_factory=set)
-    """Which claims that have devices could not be used on some node."""
+    """Indexes of allocated claims that cannot be used on some node."""
     on_node: dict[str, OnNode] = field(default_factory=dict)
     decided: dict[int, Object] = field(default_factory=dict)
-    """What claims get on the node that was chosen, by their index."""
+    """Allocations on the chosen node, by index."""
     remedy: int | None = None
-    """Which claim is to give its devices back, or is to go, so that the pod can be scheduled some time."""
+    """Index of the claim that PostFilter releases so that the pod can be scheduled later."""
     prepared_by: float | None = None
-    """Until when devices must have been prepared; None before all claims are written."""
+    """Deadline for the preparation of devices; None before all claims are written."""
 
     @property
     def unallocated(self) -> Iterator[int]:
-        """The indexes of the claims that have no devices yet."""
+        """Indexes of the claims without an allocation."""
         return (index for index, claim in enumerate(self.claims) if allocation_of(claim) is None)
 
     def is_extended(self, index: int) -> bool:
-        """Whether a claim stands for extended resources."""
+        """Return whether a claim is the special claim."""
         return self.extended and index == len(self.claims) - 1
 
     @property
     def extended_claim(self) -> ReadOnlyObject | None:
-        """The claim that stands for extended resources."""
+        """The special claim, if there is one."""
         return self.claims[-1] if self.extended else None
 
     @property
     def extended_written(self) -> bool:
-        """Whether that claim is one that others can see."""
+        """True if the special claim exists in the API."""
         claim = self.extended_claim
         return claim is not None and claim["metadata"].get("name") != UNWRITTEN
 
     @property
     def only_extended(self) -> bool:
-        """Whether the pod names no claims itself."""
+        """True if the special claim is the only one."""
         return self.extended and len(self.claims) == 1
 
 

@@ -1,4 +1,4 @@
-"""The plugin: looks for devices per node, promises those of the node that is chosen, and writes them into the claims.
+"""DynamicResources plugin: find devices per node, reserve those of the chosen node, write them into the claims.
 
 upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go
 """
@@ -50,8 +50,8 @@ from mockkube.scheduler.plugins.dynamic_resources.selectors import Selectors
 from mockkube.scheduler.plugins.dynamic_resources.slices import Slices
 from mockkube.scheduler.plugins.dynamic_resources.writing import ClaimWriter, WriteFailed
 
+# Shared state of pods without claims; nothing is ever stored in it.
 NOTHING: Final = Note()
-"""What is noted of pods without claims. Never changed, as there is nothing to note."""
 NO_CLAIMS: Final = PreFiltered(SKIP)
 
 _BINDING_SECONDS: Final = 600.0
@@ -67,7 +67,7 @@ class DynamicResources(
     ReservePlugin,
     PreBindPlugin,
 ):
-    """Refuses nodes that have no devices for the pod's claims, and allocates those of the node that is chosen."""
+    """Filters nodes without devices for the pod's claims, and allocates those of the chosen node."""
 
     name = "DynamicResources"
 
@@ -96,11 +96,11 @@ class DynamicResources(
         self._writer = ClaimWriter(context.client, self._ledger, context.clock, rules)
 
     def interests(self) -> Sequence[Interest]:
-        """Ask for what brings nodes, claims, classes or devices."""
+        """Register for nodes, claims, classes and devices."""
         return hints.interests(self._ledger.claims, self._rules)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
-        """Keep the pod out while a claim of it is not there."""
+        """Reject the pod while one of its claims does not exist."""
         try:
             claims_of(pod, self._ledger.claims)
         except Unusable as why:
@@ -110,7 +110,7 @@ class DynamicResources(
     # Looking for devices
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
-        """Gather the claims, and what they ask for; SKIP if there are none."""
+        """Collect the claims and their requests; skip pods without claims."""
         if not pod.spec.get("resourceClaims") and not self._device_classes.objects:  # hot: most pods
             state.put(NOTE, NOTHING)
             return NO_CLAIMS
@@ -122,31 +122,31 @@ class DynamicResources(
         return PreFiltered() if note.claims else NO_CLAIMS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
-        """Look for devices that the node can use, and note them."""
+        """Find devices that the node can use, and store them."""
         note = state.get(NOTE)
         return SUCCESS if note is None or not note.claims else self._nodes.ask(note, pod, node)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
-        """Skip pods without claims, or whose requests have no alternatives to prefer."""
+        """Skip pods without claims, and requests without prioritized alternatives."""
         # differs: upstream scores each node 0 then; the sums are the same
         note = state.get(NOTE)
         return SUCCESS if note is not None and note.on_node and self._rules.prioritized_lists else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Prefer nodes that serve requests with the alternatives named first."""
+        """Return a higher score for alternatives that are listed earlier."""
         note = state.get(NOTE)
         if note is None or not self._rules.prioritized_lists or node.name not in note.on_node:
             return 0
         return preference(note, node.name)
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
-        """Scale so that the best node has all there is."""
+        """Scale the best node to the highest score."""
         proportional(scores)
 
     # When no node has any
 
     def post_filter(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
-        """Look for a claim whose devices can be given back; `carry_out` then does it."""
+        """Choose a claim that can be deallocated, which `apply_result` then does."""
         note = state.get(NOTE)
         if note is None:
             return Remedy(Status.error("not found"))
@@ -154,6 +154,7 @@ class DynamicResources(
             return Remedy(self._nothing("no new claims to deallocate"))
         for index in sorted(note.unavailable):
             users = (note.claims[index].get("status") or {}).get("reservedFor") or ()
+            # Only a claim that no other pod uses may lose its devices. Two entries are enough to see that.
             if not note.is_extended(index) and all(user.get("uid") == pod.uid for user in users[:2]):
                 note.remedy = index
                 return Remedy(Status.unschedulable("deallocation of ResourceClaim completed"))
@@ -163,7 +164,7 @@ class DynamicResources(
         return Remedy(self._nothing("still not schedulable"))
 
     async def carry_out(self, state: CycleState, pod: PodInfo) -> None:
-        """Give devices back, or delete the claim that the scheduler made, as `post_filter` decided."""
+        """Deallocate the claim that `post_filter` chose, or delete the special claim."""
         note = state.get(NOTE)
         if note is None or note.remedy is None:
             return
@@ -176,23 +177,23 @@ class DynamicResources(
     # When a node was chosen
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Promise the node's devices to the claims."""
+        """Reserve the node's devices for the claims."""
         note = state.get(NOTE)
         unallocated = list(note.unallocated) if note is not None else []
         if note is None or not unallocated or note.allocator is None:
             return SUCCESS
-        found = note.on_node.get(node_name)
-        if found is None or not found.allocations:
+        node_allocation = note.on_node.get(node_name)
+        if node_allocation is None or not node_allocation.allocations:
             if all(note.is_extended(index) for index in unallocated):
                 return SUCCESS
             return Status.error("claim allocation not found for node")
-        for index, allocation in zip(unallocated, found.allocations, strict=True):
+        for index, allocation in zip(unallocated, node_allocation.allocations, strict=True):
             note.decided[index] = allocation
             self._ledger.promise(note.claims[index]["metadata"]["uid"], allocation)
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        """Take back what was promised and not written."""
+        """Release reserved devices that are not written."""
         note = state.get(NOTE)
         if note is None:
             return
@@ -202,7 +203,7 @@ class DynamicResources(
             self._ledger.withdraw(uid, key_of(claim))
 
     async def clean_up(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        """Take the pod out of the claims it was written into, and delete the claim that was made for it."""
+        """Remove the pod from the claims that were reserved for it, and delete the special claim."""
         note = state.get(NOTE)
         if note is not None:
             await self._writer.clean_up(note, pod)
@@ -213,7 +214,7 @@ class DynamicResources(
         return SKIP if note is None or not note.claims else SUCCESS
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        """Write the claims, then wait until their devices have been prepared."""
+        """Write the claims on the first call, then wait until their devices are prepared."""
         note = state.get(NOTE)
         if note is None or not note.claims:
             return SUCCESS
@@ -245,7 +246,7 @@ class DynamicResources(
 
 
 def _shared_ledger(context: Context, rules: Rules) -> Ledger:
-    """Return the ledger of all profiles."""
+    """Return the claim tracker of all profiles."""
     if Ledger not in context.shared:
         context.shared[Ledger] = Ledger(context.caches.of("ResourceClaim"), sharing=rules.shared_capacity)
     ledger: Ledger = context.shared[Ledger]

@@ -1,4 +1,4 @@
-"""The claims of a pod: which they are, and what keeps it from using them.
+"""Resource claims of a pod, and the reasons why they cannot be used.
 
 upstream 1.36: dynamic-resource-allocation/resourceclaim/resourceclaim.go
 """
@@ -11,11 +11,11 @@ from mockkube.scheduler.plugins.assumed import AssumedObjects
 
 
 class Unusable(Exception):
-    """A claim of the pod is not there, not its own, or about to go."""
+    """Raised when a claim of the pod does not exist, belongs to another pod, or is being deleted."""
 
 
 def claims_of(pod: PodInfo, claims: AssumedObjects) -> list[ReadOnlyObject]:
-    """Return the pod's claims, but for those it intentionally has none for; raise Unusable."""
+    """Return the pod's claims, except those that it does not need; raise ClaimNotUsable."""
     found = []
     for wanted in pod.spec.get("resourceClaims") or ():
         known = device_claim(pod.obj, wanted)
@@ -24,6 +24,7 @@ def claims_of(pod: PodInfo, claims: AssumedObjects) -> list[ReadOnlyObject]:
             if known.generated:
                 _check_owner(pod, claim)
             found.append(claim)
+        # The controller may record that a template needs no claim for this pod; that is no error.
         elif not known.unneeded:
             raise Unusable(_why_none(pod, wanted))
     return found
@@ -52,11 +53,11 @@ def _check_owner(pod: PodInfo, claim: ReadOnlyObject) -> None:
 
 
 def allocation_of(claim: ReadOnlyObject) -> ReadOnlyObject | None:
-    """Return what a claim has been given; None if nothing yet."""
+    """Return the allocation of a claim; None if it has none."""
     allocation: ReadOnlyObject | None = (claim.get("status") or {}).get("allocation")
     return allocation
 
 
 def reserved_for(claim: ReadOnlyObject, pod: PodInfo) -> bool:
-    """Whether the pod is among those that may use the claim."""
+    """Return whether the claim is reserved for the pod."""
     return any(one.get("uid") == pod.uid for one in (claim.get("status") or {}).get("reservedFor") or ())

@@ -1,4 +1,4 @@
-"""The pools whose devices a node can use: complete, of one generation, and consistent, or passed over.
+"""Resource pools that a node can use, checked for completeness and consistency.
 
 upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/pools_experimental.go
 """
@@ -16,30 +16,30 @@ Counters = Mapping[str, Mapping[str, Decimal]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:
-    """A pool as one node sees it. Nothing is taken from one that is incomplete, or invalid for a reason."""
+    """Pool as one node sees it; devices of an incomplete or invalid pool are not used."""
 
     id: PoolId
     slices: tuple[Slice, ...] = ()
-    """Those with devices for the node, in the order in which devices are tried."""
+    """Slices with devices for the node, in the order in which devices are tried."""
     others: tuple[Slice, ...] = ()
-    """Those with devices for other nodes only; they may use the same counters."""
+    """Slices with devices for other nodes only, which may consume the same counters."""
     counters: Counters = field(default_factory=dict)
     incomplete: bool = False
     invalid: str = ""
 
     @property
     def usable(self) -> bool:
-        """Whether devices may be taken from it."""
+        """True if devices may be allocated from the pool."""
         return not self.incomplete and not self.invalid
 
     @property
     def binds_late(self) -> bool:
-        """Whether a device must be prepared before its pod can be bound; such pools are tried last."""
+        """True if a device has binding conditions; such pools are tried last."""
         return any("bindingConditions" in device.obj for one in self.slices for device in one.devices)
 
 
 class Pools:
-    """The pools of nodes, kept until slices, or the node, change."""
+    """Pools of each node, cached until slices or the node change."""
 
     def __init__(self, slices: Slices, *, partitions: bool) -> None:
         self._slices, self._partitions = slices, partitions
@@ -52,6 +52,7 @@ class Pools:
             self._generation = self._slices.generation
             self._by_node.clear()
         known = self._by_node.get(node.name)
+        # The revision and not the generation: pods on the node do not change which pools it can use.
         if known is None or known[0] != node.revision:
             known = self._by_node[node.name] = (node.revision, self._gather(node))
         return known[1]
@@ -74,9 +75,10 @@ class Pools:
         return bool(one.per_device) and any(device.reach.includes(node) for device in one.devices)
 
     def _pool(self, slices: list[Slice]) -> Pool | None:
-        """Return the pool of these slices; None if it is about to be replaced by a newer generation."""
+        """Return the pool of these slices; None if a newer generation is replacing it."""
         first = slices[0]
         everything: Sequence[Slice] = slices
+        # The node's own slices are fewer than the pool's when other nodes have some of them.
         if len(slices) != first.count:
             everything = self._slices.of_pool(first.pool)
             if any(one.generation > first.generation for one in everything):
@@ -104,7 +106,7 @@ class Pools:
 
 
 def _add(newest: dict[PoolId, list[Slice]], one: Slice) -> None:
-    """Keep a slice unless there are newer ones of its pool, instead of older ones."""
+    """Keep the slices of the newest generation of each pool."""
     known = newest.get(one.pool)
     if known is None or one.generation > known[0].generation:
         newest[one.pool] = [one]
@@ -123,7 +125,7 @@ def _repeated_device(slices: Iterable[Slice]) -> str:
 
 
 def _unknown_counter(counters: Counters, slices: Iterable[Slice]) -> str:
-    """Return what is wrong with the first device that takes from counters that are not there."""
+    """Return the error of the first device that consumes an unknown counter."""
     for one in slices:
         for device in one.devices:
             for consumption in device.consumes:

@@ -1,4 +1,4 @@
-"""Waiting, before a pod is bound, until its devices have been prepared.
+"""Wait, before a pod is bound, until its devices are prepared.
 
 upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (isPodReadyForBinding)
 """
@@ -17,7 +17,7 @@ from mockkube.scheduler.plugins.dynamic_resources.readiness import PreparationFa
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """Looks at claims as they are now, and at the time."""
+    """Checks the binding conditions of claims and the timeout."""
 
     ledger: Ledger
     clock: Clock
@@ -25,11 +25,11 @@ class Preparation:
     version: Version
 
     def begin(self, note: Note) -> None:
-        """Set when to give up."""
+        """Set the deadline."""
         note.prepared_by = self.clock.monotonic() + self.seconds_max
 
     def status(self, note: Note) -> Status:
-        """Return SUCCESS once all devices are prepared, WAIT before, and an error if they will not be."""
+        """Return SUCCESS once all devices are prepared, WAIT before, and an error if preparation failed."""
         for index, claim in enumerate(note.claims):
             key = key_of(claim)
             current = self.ledger.claims.get(key)
@@ -53,7 +53,7 @@ class Preparation:
 
     @property
     def _wraps(self) -> bool:
-        """Whether messages begin with what kind of failure it is."""
+        """True if messages start with the kind of failure."""
         return self.version >= Version(1, 36)
 
     def _timed_out(self, key: Key) -> str:

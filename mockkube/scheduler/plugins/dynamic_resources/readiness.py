@@ -1,4 +1,4 @@
-"""Devices that must be prepared before a pod with them is bound: whether that is done, failed, or takes too long.
+"""Binding conditions of devices: whether their preparation is done, failed, or takes too long.
 
 upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (isClaimReadyForBinding)
 """
@@ -11,7 +11,7 @@ from mockkube.api.types import ReadOnlyObject
 
 
 class PreparationFailed(Exception):
-    """A device cannot be prepared, as one of its conditions says."""
+    """Raised when a binding failure condition of a device is true."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -19,24 +19,25 @@ class PreparationFailed(Exception):
 
 
 def results_of(claim: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
-    """Return the devices of a claim, as far as it has any."""
+    """Return the allocated devices of a claim."""
     allocation = (claim.get("status") or {}).get("allocation") or {}
     yield from (allocation.get("devices") or {}).get("results") or ()
 
 
 def needs_preparation(claim: ReadOnlyObject) -> bool:
-    """Whether a device of the claim has conditions that must be true first."""
+    """Return whether a device of the claim has binding conditions."""
     return any(result.get("bindingConditions") for result in results_of(claim))
 
 
 def is_ready(claim: ReadOnlyObject) -> bool:
-    """Whether all conditions of all devices are true; PreparationFailed if one says that they will not be."""
+    """Return whether all binding conditions are true; raise PreparationFailed if one has failed."""
     if not (claim.get("status") or {}).get("allocation"):
         return False
     for result in results_of(claim):
         if not result.get("bindingConditions"):
             continue
         conditions = _conditions(claim, result)
+        # Failure conditions win over binding conditions that are true already.
         for name in result.get("bindingFailureConditions") or ():
             if (failed := conditions.get(name, {})).get("status") == "True":
                 raise PreparationFailed(failed.get("reason", ""), failed.get("message", ""))
@@ -53,7 +54,7 @@ def _conditions(claim: ReadOnlyObject, result: ReadOnlyObject) -> dict[str, Read
 
 
 def is_late(claim: ReadOnlyObject, now: datetime, seconds_max: float) -> bool:
-    """Whether a claim's devices have been waited for too long."""
+    """Return whether the claim's devices have been prepared for too long."""
     allocation = (claim.get("status") or {}).get("allocation") or {}
     since = allocation.get("allocationTimestamp")
     if since is None or not needs_preparation(claim):

@@ -1,4 +1,4 @@
-"""What claims ask for, compiled once per cycle: requests with their classes, alternatives, constraints.
+"""Requests of resource claims, compiled once per cycle: classes, alternatives, constraints.
 
 upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go
 """
@@ -16,21 +16,21 @@ from mockkube.scheduler.plugins.dynamic_resources.capacity import Taken
 from mockkube.scheduler.plugins.dynamic_resources.constraints import Constraint, Distinct, Matching
 from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 
+# Devices per claim. upstream: AllocationResultsMaxSize
 DEVICES_MAX: Final = 32
-"""How many devices a claim can have."""
 
 
 class Unserviceable(Exception):
-    """A claim asks for something that cannot be given to anybody: the attempt ends with this message."""
+    """Raised when a claim cannot be allocated on any node; the attempt ends with this message."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """A request, or one alternative of a request."""
+    """Request, or one alternative of a request."""
 
     name: str
     parent: str
-    """The request whose alternative it is; empty if it stands alone."""
+    """Request that has this alternative; empty for a request of its own."""
     obj: ReadOnlyObject
     device_class: ReadOnlyObject
     everything: bool
@@ -42,63 +42,63 @@ class Request:
 
     @property
     def full_name(self) -> str:
-        """The name by which results and configurations call it."""
+        """Name in results and configurations."""
         return f"{self.parent}/{self.name}" if self.parent else self.name
 
     @property
     def base_name(self) -> str:
-        """The name of the request in the claim."""
+        """Name of the request in the claim."""
         return self.parent or self.name
 
     @property
     def sub_name(self) -> str:
-        """The name of the alternative; empty if it is none."""
+        """Name of the alternative; empty if it is none."""
         return self.name if self.parent else ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wanted:
-    """A claim that needs devices: for each request its alternatives, which is itself if it has none."""
+    """Claim to allocate, with the alternatives of each request (one if it has none)."""
 
     claim: ReadOnlyObject
     requests: tuple[tuple[Request, ...], ...]
 
     @property
     def name(self) -> str:
-        """The claim's namespace and name, as messages have it."""
+        """Namespace and name of the claim, as in messages."""
         return str(key_of(self.claim))
 
     @property
     def uid(self) -> str:
-        """The claim's uid."""
+        """Uid of the claim."""
         uid: str = self.claim["metadata"]["uid"]
         return uid
 
 
 class RequestReader:
-    """Compiles claims with the classes there are."""
+    """Compiles claims with their device classes."""
 
     def __init__(self, classes: ListWatch, tolerations: TaintRules, rules: Rules) -> None:
         self._classes, self._tolerations, self._rules = classes, tolerations, rules
 
     def read(self, claim: ReadOnlyObject) -> Wanted:
-        """Compile a claim; raise Unserviceable."""
+        """Compile a claim; raise AllocationError."""
         requests = _devices_of(claim).get("requests") or ()
         return Wanted(claim, tuple(self._alternatives(str(key_of(claim)), request) for request in requests))
 
     def constraints(self, wanted: Wanted) -> list[Constraint]:
-        """Return the constraints of a claim, ready to be told of devices; raise Unserviceable."""
-        found: list[Constraint] = []
+        """Return the constraints of a claim, without devices; raise AllocationError."""
+        constraints: list[Constraint] = []
         for index, one in enumerate(_devices_of(wanted.claim).get("constraints") or ()):
             requests, lists = frozenset(one.get("requests") or ()), self._rules.list_constraints
             if "matchAttribute" in one:
-                found.append(Matching(one["matchAttribute"], requests, lists=lists))
+                constraints.append(Matching(one["matchAttribute"], requests, lists=lists))
             elif "distinctAttribute" in one and self._rules.shared_capacity:
-                found.append(Distinct(one["distinctAttribute"], requests, lists=lists))
+                constraints.append(Distinct(one["distinctAttribute"], requests, lists=lists))
             else:
                 text = "empty constraint (unsupported constraint type?)"
                 raise Unserviceable(f"claim {wanted.name}, constraint #{index}: {text}")
-        return found
+        return constraints
 
     def _alternatives(self, claim: str, request: ReadOnlyObject) -> tuple[Request, ...]:
         name, alternatives = request["name"], request.get("firstAvailable") or ()
@@ -108,9 +108,9 @@ class RequestReader:
         forms = alternatives or (request.get("exactly") or {},)
         for form in forms:
             if "capacity" in form and not self._rules.shared_capacity:
-                whose = f"subrequest {form['name']}" if alternatives else f"request {name}"
+                subject = f"subrequest {form['name']}" if alternatives else f"request {name}"
                 text = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
-                raise Unserviceable(f"claim {claim}, {whose}: {text}")
+                raise Unserviceable(f"claim {claim}, {subject}: {text}")
         if alternatives:
             return tuple(self._request(claim, form["name"], name, form) for form in forms)
         return (self._request(claim, name, "", forms[0]),)

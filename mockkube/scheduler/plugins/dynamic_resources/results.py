@@ -1,4 +1,4 @@
-"""What is written into the status of a claim when devices were found for it.
+"""Build the allocation in a claim's status from the chosen devices.
 
 upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go (Allocate)
 """
@@ -16,7 +16,7 @@ from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 def allocation(
     wanted: Wanted, chosen: Sequence[Chosen], selected: Mapping[int, int], node_name: str, rules: Rules
 ) -> Object:
-    """Return the allocation of a claim; `selected` tells which alternative was taken, by request."""
+    """Return the allocation of a claim; `selected` is the index of the chosen alternative, by request."""
     result: Object = {"devices": {}}
     if chosen:
         result["devices"]["results"] = [
@@ -52,9 +52,9 @@ def _result(chosen: Chosen, rules: Rules) -> Object:
 
 
 def _share(wanted: Wanted, index: int, chosen: Chosen) -> Object:
-    """Return what tells a part of a shared device from others.
+    """Return the fields that identify a share of a shared device.
 
-    Its name follows from the claim and the device, so that a decision can be made again.
+    The id is derived from claim and device, so that the same decision made again has the same id.
     """
     if not chosen.shared:
         return {}
@@ -65,7 +65,7 @@ def _share(wanted: Wanted, index: int, chosen: Chosen) -> Object:
 
 
 def _of_classes(wanted: Wanted, selected: Mapping[int, int]) -> Iterable[Object]:
-    """Return the configurations of classes, each once, with all requests that are of the class."""
+    """Yield the configurations of device classes, each once, with all requests of the class."""
     requests: dict[str, list[Request]] = {}
     for index, alternatives in enumerate(wanted.requests):
         request = alternatives[selected.get(index, 0)]
@@ -76,25 +76,25 @@ def _of_classes(wanted: Wanted, selected: Mapping[int, int]) -> Iterable[Object]
 
 
 def _of_claim(wanted: Wanted, selected: Mapping[int, int], *, once: bool) -> Iterable[Object]:
-    """Return the configurations of the claim that are for everything, or for a request or the alternative taken.
+    """Yield the configurations of the claim for all requests, for a request, or for the chosen alternative.
 
-    One for several requests is there as often, unless `once` is asked for.
+    A configuration for several requests is repeated for each of them, unless `once` is set.
     """
     for config in (wanted.claim["spec"].get("devices") or {}).get("config") or ():
-        found = {"source": "FromClaim", **config}
+        configuration = {"source": "FromClaim", **config}
         names = config.get("requests") or ()
         if not names:
-            yield found
+            yield configuration
         for index, alternatives in enumerate(wanted.requests) if names else ():
             request = alternatives[selected.get(index, 0)]
             if request.base_name in names or (request.parent and request.full_name in names):
-                yield found
+                yield configuration
                 if once:
                     break
 
 
 def _shortened(config: Sequence[Object], wanted: Wanted, selected: Mapping[int, int]) -> list[Object]:
-    """Name no requests where a configuration is for all of them."""
+    """Remove the list of requests from configurations that apply to all of them."""
     requests = [alternatives[selected.get(index, 0)] for index, alternatives in enumerate(wanted.requests)]
     short: list[Object] = []
     for one in config:
@@ -105,11 +105,12 @@ def _shortened(config: Sequence[Object], wanted: Wanted, selected: Mapping[int, 
 
 
 def _node_selector(chosen: Sequence[Chosen], node_name: str) -> Object | None:
-    """Return which nodes can use all the devices; None if every node can."""
+    """Return the selector of nodes that can use all devices; None if every node can."""
     fields: list[Any] = []
     expressions: list[Any] = []
     for one in chosen:
         reach = one.candidate.slice.reach_of(one.candidate.device)
+        # One device of a single node pins the whole claim to that node.
         if reach.node_name or one.candidate.device.obj.get("bindsToNode"):
             here = {"key": "metadata.name", "operator": "In", "values": [node_name]}
             return {"nodeSelectorTerms": [{"matchFields": [here]}]}

@@ -1,4 +1,4 @@
-"""What of dynamic resource allocation one scheduler does, by its version and gates."""
+"""Features of dynamic resource allocation that one scheduler supports, by version and gates."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -15,30 +15,30 @@ _BINDING_GATES: Final = ("DRADeviceBindingConditions", "DRAResourceClaimDeviceSt
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The features, read once; and what differs between versions."""
+    """Features, read once, and differences between versions."""
 
     admin_access: bool = True
     prioritized_lists: bool = True
     partitions: bool = True
     taints: bool = True
     taint_rules: bool = False
-    """Whether rules put taints on devices."""
+    """Whether DeviceTaintRules add taints to devices."""
     binding_conditions: bool = True
     shared_capacity: bool = True
     fractions: bool = False
-    """Whether shared capacity comes in steps of less than one."""
+    """Whether steps of consumable capacity may be fractions."""
     list_selectors: bool = False
     """Whether selectors may read attributes that are lists."""
     list_constraints: bool = False
     """Whether constraints compare attributes that are lists."""
     extended_resources: bool = True
     limited: bool = True
-    """Whether the search for one node ends after some time."""
+    """Whether the search on one node has a timeout."""
     version: Version = DEFAULT
 
     @classmethod
     def of(cls, caps: Capabilities) -> "Rules":
-        """Read a scheduler's capabilities."""
+        """Return the features of a scheduler."""
         lists = caps.enabled(LISTS_GATE)
         return cls(
             admin_access=caps.enabled("DRAAdminAccess"),
@@ -50,7 +50,7 @@ class Rules:
             shared_capacity=caps.enabled(SHARED_GATE),
             fractions=caps.enabled("DRAFractionalCapacityRange"),
             list_selectors=lists,
-            # upstream 1.36 knows such constraints, but its scheduler does not ask for them.
+            # upstream 1.36 implements such constraints, but its scheduler does not enable them.
             list_constraints=lists and caps.version >= Version(1, 37),
             extended_resources=caps.enabled(EXTENDED_GATE),
             limited=caps.enabled(TIMEOUT_GATE),
@@ -59,25 +59,25 @@ class Rules:
 
     @property
     def invalid_pools_are_errors(self) -> bool:
-        """Whether an invalid pool ends the attempt, instead of being passed over."""
+        """True if an invalid pool ends the attempt, false if it is ignored."""
         return self.version < Version(1, 35)
 
     @property
     def timeouts_are_errors(self) -> bool:
-        """Whether a search that takes too long ends the attempt, instead of refusing the node."""
+        """True if a timeout of the search ends the attempt, false if it rejects the node."""
         return self.version >= Version(1, 36)
 
     @property
     def all_by_size(self) -> bool:
-        """Whether all devices are those that are large enough, instead of those that have enough left."""
+        """True if "all devices" are those of sufficient capacity, false if those with sufficient capacity left."""
         return self.version >= Version(1, 37)
 
     @property
     def short_configurations(self) -> bool:
-        """Whether a configuration for all requests names none of them, and is there once."""
+        """True if a configuration for all requests appears once and lists no requests."""
         return self.version >= Version(1, 37)
 
     @property
     def silent_remedies(self) -> bool:
-        """Whether a post-filter that changes nothing gives no reason."""
+        """True if a PostFilter that changes nothing gives no reason."""
         return self.version >= Version(1, 37)

@@ -1,4 +1,4 @@
-"""How far a node serves requests with the alternatives that were named first.
+"""Score nodes by the position of chosen alternatives in prioritized lists.
 
 upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go (computeScore)
 """
@@ -12,16 +12,16 @@ _ALTERNATIVES_MAX: Final = 8
 
 
 def preference(note: Note, node_name: str) -> int:
-    """Return a point for each alternative that a request was spared."""
+    """Return more points the earlier the chosen alternatives are listed."""
     found = iter(note.on_node[node_name].allocations)
     score = 0
     for claim in note.claims:
         allocation = allocation_of(claim)
         if allocation is None:
             allocation = next(found, None) or {}
-        taken = {result["request"] for result in (allocation.get("devices") or {}).get("results") or ()}
+        allocated_requests = {result["request"] for result in (allocation.get("devices") or {}).get("results") or ()}
         for request in (claim["spec"].get("devices") or {}).get("requests") or ():
             for index, alternative in enumerate(request.get("firstAvailable") or ()):
-                if f"{request['name']}/{alternative['name']}" in taken:
+                if f"{request['name']}/{alternative['name']}" in allocated_requests:
                     score += _ALTERNATIVES_MAX - index
     return score

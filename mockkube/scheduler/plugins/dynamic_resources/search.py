@@ -1,6 +1,8 @@
-"""The allocator: tries the devices of a node, claim by claim and request by request, until all have what they ask for.
+"""Allocator: search a node for devices that serve all claims of a pod.
 
-The first solution counts. Within a request devices are only tried in one order, so that no set is tried twice.
+It goes claim by claim and request by request, and backtracks; the first solution counts. Within a request devices are
+tried in one order only, so that no set is tried twice.
+
 upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go
 """
 
@@ -27,57 +29,59 @@ from mockkube.scheduler.plugins.dynamic_resources.requests import (
 from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 from mockkube.scheduler.plugins.dynamic_resources.selectors import Selectors
 
+# Limit of the search on one node. differs: upstream stops after ten seconds, which would not give the same result each
+# time.
 _STEPS_MAX: Final = 250_000
-"""How long one node is searched. differs: upstream stops after ten seconds, which would not be the same each time."""
+# Up to so many devices the default recursion limit is enough.
 _MANY: Final = 100
-"""Up to so many devices the usual stack is deep enough."""
 
 
 class OutOfTime(Exception):
-    """The search of a node took too long."""
+    """Raised when the search on a node reaches its limit."""
 
 
 class _TooMany(Exception):
-    """These alternatives would give a claim more devices than it can have; others may not."""
+    """Raised when an alternative would exceed the devices per claim; others may not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """The request up to which nodes could serve, for explanations."""
+    """Request at which the search ended, for explanations."""
 
     claim: str
     request: str
     wanted: int
     devices: int
-    """How many devices the node has at all."""
+    """Number of devices that the node can use."""
 
 
 class Search:
-    """The search of one node."""
+    """Search on one node."""
 
     def __init__(self, wanted: Sequence[Wanted], pools: Sequence[Pool], node: NodeInfo, allocator: "Allocator") -> None:
         self._wanted, self._pools, self._node, self._allocator = wanted, pools, node, allocator
         self._rules, self._selectors = allocator.rules, allocator.selectors
         self._candidates = list(_candidates(pool for pool in pools if pool.usable))
         self._everything: dict[Request, list[Candidate]] = {}
+        # Index of the chosen alternative, by claim and request.
         self.selected: list[dict[int, int]] = [{} for _ in wanted]
-        """Which alternative was taken, by claim and request."""
         constraints = [allocator.reader.constraints(one) for one in wanted]
         self.choice = Choice(constraints, allocator.allocated, allocator.available, allocator.rules)
+        # Whether each candidate suits a request, whatever else is chosen; None where it was not evaluated yet.
         self._verdicts: dict[Request, list[bool | None]] = {}
-        """Which candidates may be given for a request at all; None where nobody has asked yet."""
+        # States from which no solution exists: different orders of choices lead to the same state.
         self._hopeless: set[Hashable] = set()
-        """Where the search has been and found nothing, whichever way it had come there."""
+        # With admin access the assignment of devices to claims matters, so states cannot be compared.
         self._for_administrators = any(
             request.admin for one in wanted for alternatives in one.requests for request in alternatives
         )
-        """Whether it matters which claim has which device."""
         self._steps = 0
         self._furthest = (0, 0)
 
     def run(self) -> bool:
-        """Whether all claims can be served; raise Unserviceable or OutOfTime."""
+        """Return whether all claims can be served; raise AllocationError or SearchTimeout."""
         least = sum(self._least(index) for index in range(len(self._wanted)))
+        # The search recurses once per device, deeper than Python's default limit for large claims.
         with room_for(least) if least > _MANY else nullcontext():
             try:
                 return self._claim(0)
@@ -86,14 +90,14 @@ class Search:
 
     @property
     def stuck(self) -> Stuck:
-        """How far the search came."""
+        """Furthest request that the search reached."""
         claim, request = self._furthest
         wanted = self._wanted[claim]
         first = wanted.requests[request][0]
         return Stuck(wanted.name, first.base_name, self._count(first), len(self._candidates))
 
     def _least(self, claim: int) -> int:
-        """Return how many devices a claim has at least."""
+        """Return the minimum number of devices of a claim."""
         wanted = self._wanted[claim]
         for request in (one for alternatives in wanted.requests for one in alternatives if one.everything):
             self._everything[request] = self._all_for(claim, request)
@@ -125,6 +129,7 @@ class Search:
         try:
             return self._request(claim, 0)
         except _TooMany:
+            # Caught here for later claims, or it would count against an alternative of the claim before.
             if claim == 0:
                 raise
             return False
@@ -146,22 +151,25 @@ class Search:
         return found
 
     def _any_alternative(self, claim: int, index: int, alternatives: Sequence[Request]) -> bool:
-        too_many = True
+        all_exceed_limit = True
         for number, alternative in enumerate(alternatives):
             try:
                 found = self._device(claim, index, alternative, 0, 0)
             except _TooMany:
                 continue
-            too_many = False
+            all_exceed_limit = False
             if found:
                 self.selected[claim][index] = number
                 return True
-        if too_many:
+        if all_exceed_limit:
             raise _TooMany
         return False
 
     def _device(self, claim: int, index: int, request: Request, number: int, start: int) -> bool:
-        """Find the devices of a request from the given number on; start at a candidate, as earlier ones were tried."""
+        """Find the remaining devices of a request, from the given number on.
+
+        `start` is the first candidate to try: earlier ones were tried for earlier devices.
+        """
         self._step()
         count = self._count(request)
         if request.everything and not count:
@@ -198,13 +206,14 @@ class Search:
             return False
         if self.choice.has_room(request, device) and self.choice.take(claim, request, candidate):
             return self._go_on(claim, index, request, number + 1, 0)
+        # upstream: "all devices" that violate a constraint can never be allocated, so the claim fails on every node.
         if self.choice.violated:
             text = f"cannot add device {candidate.device.id} because a claim constraint would not be satisfied"
             raise Unserviceable(f"claim {self._wanted[claim].name}, request {request.name}: {text}")
         return False
 
     def _go_on(self, claim: int, index: int, request: Request, number: int, start: int) -> bool:
-        """Continue after a device was taken; give it back if that leads nowhere."""
+        """Continue after a device was chosen; return it if there is no solution."""
         found = False
         try:
             found = self._device(claim, index, request, number, start)
@@ -214,10 +223,11 @@ class Search:
         return found
 
     def _may_be_given(self, claim: int, request: Request, candidate: Candidate) -> bool:
-        """Whether a device is right for a request, whatever else is chosen; a shared one may have too little left."""
+        """Return whether a device suits a request, regardless of other choices."""
         device = candidate.device
         if not self._selectable(claim, request, candidate) or self._is_tainted(request, device):
             return False
+        # The capacity left of a shared device depends on other choices, so it is checked when the device is taken.
         return device.shared or self.choice.has_room(request, device)
 
     def _is_tainted(self, request: Request, device: Device) -> bool:
@@ -239,7 +249,7 @@ class Search:
 
 @dataclass(frozen=True, slots=True)
 class Allocator:
-    """What all searches of a cycle have in common."""
+    """Everything that the searches of one cycle share."""
 
     reader: RequestReader
     selectors: Selectors

@@ -1,4 +1,4 @@
-"""Which devices the selectors of classes and requests take.
+"""Match devices with the CEL selectors of classes and requests.
 
 upstream 1.36: dynamic-resource-allocation/structured/internal/experimental/allocator_experimental.go (selectorsMatch)
 """
@@ -13,14 +13,14 @@ from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 
 
 class Selectors:
-    """Asks expressions about devices; what one says of a device is asked once."""
+    """Evaluates selectors; each expression is evaluated once per device."""
 
     def __init__(self, rules: Rules) -> None:
         self._shared, self._lists = rules.shared_capacity, rules.list_selectors
         self._names_devices = rules.version >= Version(1, 37)
 
     def take(self, claim: str, request: Request, device: Device) -> bool:
-        """Whether the request's class and the request itself take the device; Unserviceable if one cannot say."""
+        """Return whether the selectors of a request and its class match; raise AllocationError if one fails."""
         device_class = request.device_class
         expressions = [one["cel"]["expression"] for one in device_class["spec"].get("selectors") or () if "cel" in one]
         if not self._all_take(f"class {device_class['metadata']['name']}", expressions, device):
@@ -32,6 +32,7 @@ class Selectors:
             verdict = device.verdicts.get(expression)
             if verdict is None:
                 verdict = device.remember(expression, self._ask(f"{owner}: selector #{index}", expression, device))
+            # Runtime errors are cached, too: the same device gives the same error.
             if isinstance(verdict, str):
                 place = f" on device {device.id}" if self._names_devices else ""
                 raise Unserviceable(f"{owner}: selector #{index}{place}: CEL runtime error: {verdict}")

@@ -1,4 +1,4 @@
-"""The slices there are, compiled, and where each can matter; with the taints of DeviceTaintRules.
+"""Resource slice tracker: ResourceSlices, compiled and indexed by node and pool, with taints of DeviceTaintRules.
 
 upstream 1.36: dynamic-resource-allocation/resourceslice/tracker/tracker.go
 """
@@ -13,7 +13,7 @@ from mockkube.scheduler.plugins.dynamic_resources.devices import PoolId, Slice, 
 
 
 class Slices:
-    """All ResourceSlices. `generation` grows with every change, so what follows from them can be kept by it."""
+    """All ResourceSlices. `generation` grows with every change, so that results can be cached by it."""
 
     def __init__(self, caches: Caches, operators: Mapping[str, LabelOperator], *, taint_rules: bool) -> None:
         self._operators = operators
@@ -36,7 +36,7 @@ class Slices:
         return self._shared if local is None else [*local, *self._shared]
 
     def of_pool(self, pool: PoolId) -> Sequence[Slice]:
-        """Return all slices of a pool, of whatever generation."""
+        """Return all slices of a pool, of all generations."""
         self._refresh()
         return self._of_pool.get(pool, ())
 
@@ -46,9 +46,11 @@ class Slices:
         if change.type == "DELETED":
             del self._objects[name]
         self._compiled.pop(name, None)
+        # Compiled only when a pod needs devices: drivers publish many slices at a time.
         self._outdate()
 
     def _rules_changed(self, change: Change) -> None:
+        # A rule may select devices of any pool.
         self._compiled.clear()
         self._outdate()
 
@@ -57,7 +59,7 @@ class Slices:
         self.generation += 1
 
     def _refresh(self) -> None:
-        """Compile what is new, and sort all by node and pool."""
+        """Compile changed slices, and rebuild the indexes."""
         if not self._stale:
             return
         self._stale = False
@@ -67,6 +69,7 @@ class Slices:
             if one is None:
                 one = self._compiled[name] = Slice.read(obj, self._rules_of(obj), self._operators)
             self._of_pool.setdefault(one.pool, []).append(one)
+            # Counters of a node's slice may be consumed by devices in other slices of the pool.
             if one.reach.node_name and not one.counters:
                 self._on_node.setdefault(one.reach.node_name, []).append(one)
             else:

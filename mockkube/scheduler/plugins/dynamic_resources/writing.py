@@ -1,4 +1,4 @@
-"""Writing what was decided for claims, and undoing it.
+"""Write allocations and reservations into claims, and undo them.
 
 upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/{dynamicresources,extendeddynamicresources}.go
 """
@@ -20,17 +20,17 @@ from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 
 _KIND: Final = "ResourceClaim"
+# Attempts of a write that ends in a conflict.
 _ATTEMPTS_MAX: Final = 5
-"""How often a write that others were faster with is tried."""
 
 
 class WriteFailed(Exception):
-    """A claim cannot be written as was decided; the pod is scheduled anew."""
+    """Raised when a claim cannot be written as decided; the pod is scheduled again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimWriter:
-    """Writes claims for pods on their way to a node."""
+    """Writes the claims of assumed pods."""
 
     client: Client
     ledger: Ledger
@@ -38,7 +38,7 @@ class ClaimWriter:
     rules: Rules
 
     async def bind(self, note: Note, index: int, pod: PodInfo, node_name: str) -> None:
-        """Write a claim's devices, and that the pod may use it; WriteFailed if that cannot be."""
+        """Write a claim's allocation and its reservation for the pod; raise ClaimWriteError if that fails."""
         allocation = note.decided.get(index)
         extended = note.is_extended(index)
         claim = note.claims[index]
@@ -58,7 +58,7 @@ class ClaimWriter:
         note.claims[index] = claim
 
     async def deallocate(self, claim: ReadOnlyObject) -> None:
-        """Take a claim's devices away, so that others can be looked for."""
+        """Remove a claim's allocation, so that other devices can be found for it."""
         status = {
             name: value
             for name, value in (claim.get("status") or {}).items()
@@ -67,17 +67,19 @@ class ClaimWriter:
         await self.client.update(_KIND, {**claim, "status": status}, subresource="status")
 
     async def unreserve(self, claim: ReadOnlyObject, pod: PodInfo) -> None:
-        """Take the pod from those that may use the claim."""
+        """Remove the pod from the claim's reservations."""
         removed = {"$patch": "delete", "uid": pod.uid}
+        # A strategic merge patch removes one entry, whatever else was added meanwhile.
         patch = {"metadata": {"uid": claim["metadata"]["uid"]}, "status": {"reservedFor": [removed]}}
         await self.client.patch(_KIND, key_of(claim), patch, media=PatchType.STRATEGIC, subresource="status")
 
     async def delete(self, claim: ReadOnlyObject) -> None:
-        """Delete a claim that the scheduler made, past its finalizer."""
+        """Remove the finalizer of a special claim, and delete the claim."""
         key = key_of(claim)
         for attempt in range(_ATTEMPTS_MAX):
             current = claim if attempt == 0 else await self.client.get(_KIND, key)
             metadata = current["metadata"]
+            # With the finalizer, the claim would only be marked as deleted.
             finalizers = [one for one in metadata.get("finalizers") or () if one != FINALIZER]
             try:
                 await self.client.update(_KIND, {**current, "metadata": {**metadata, "finalizers": finalizers}})
@@ -87,7 +89,7 @@ class ClaimWriter:
         await self.client.delete(_KIND, key)
 
     async def clean_up(self, note: Note, pod: PodInfo) -> None:
-        """Undo what was written for a pod that does not reach its node after all."""
+        """Undo what was written for a pod that is not bound after all."""
         for index, claim in enumerate(note.claims):
             if note.is_extended(index):
                 if note.extended_written:
@@ -96,10 +98,10 @@ class ClaimWriter:
                 await self.unreserve(claim, pod)
 
     async def _create(self, note: Note, node_name: str) -> ReadOnlyObject:
-        found = note.on_node.get(node_name)
-        if found is None or found.extended is None:
+        node_allocation = note.on_node.get(node_name)
+        if node_allocation is None or node_allocation.extended is None:
             raise WriteFailed(f"extended resource claim not found for node {node_name}")
-        claim = found.extended
+        claim = node_allocation.extended
         metadata = {name: value for name, value in claim["metadata"].items() if name not in ("name", "uid")}
         try:
             return await self.client.create(_KIND, {**claim, "metadata": metadata})
@@ -108,7 +110,7 @@ class ClaimWriter:
             raise WriteFailed(f"create claim for extended resources {name}: {error.message}") from None
 
     async def _retried(self, claim: ReadOnlyObject, allocation: Object | None, pod: PodInfo) -> ReadOnlyObject:
-        """Write the claim, from its latest state when others were faster."""
+        """Write the claim, after a conflict starting from its latest revision."""
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
                 return await self._write(claim, allocation, pod)
@@ -126,8 +128,10 @@ class ClaimWriter:
         if claim["metadata"].get("deletionTimestamp"):
             raise WriteFailed(f"claim {name} got deleted in the meantime")
         if allocation is not None:
+            # After a conflict the claim is checked again: another scheduler may have allocated it.
             if allocation_of(claim) is not None:
                 raise WriteFailed(f"claim {name} got allocated elsewhere in the meantime")
+            # The finalizer comes first, so that an allocated claim can never be deleted without being deallocated.
             claim = await self._with_finalizer(claim)
         status = self._status(claim, allocation, pod)
         try:
@@ -165,7 +169,7 @@ class ClaimWriter:
         return status
 
     async def _tell_pod(self, note: Note, claim: ReadOnlyObject, pod: PodInfo, node_name: str) -> None:
-        """Write into the pod's status which claim stands for its extended resources."""
+        """Write the name of the special claim and its mappings into the pod's status."""
         mappings = note.on_node[node_name].mappings if node_name in note.on_node else ()
         if not mappings:
             text = f"no update of pod {pod.key} ExtendedResourceClaimStatus"

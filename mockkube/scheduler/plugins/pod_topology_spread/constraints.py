@@ -101,7 +101,7 @@ def _constraint(constraint: ReadOnlyObject, selector: LabelSelector, namespace: 
 
 
 def _selector(constraint: ReadOnlyObject, labels: Mapping[str, str]) -> LabelSelector:
-    """Return the selector with the pod's values of matchLabelKeys added; one that selects nothing stays as it is."""
+    """Return the selector with the pod's values of matchLabelKeys added; a selector of nothing is not changed."""
     given = constraint.get("labelSelector")
     selector = from_label_selector(given)
     own = {key: labels[key] for key in constraint.get("matchLabelKeys") or () if key in labels}

@@ -19,7 +19,7 @@ from mockkube.scheduler.plugins.volume_binding.volumes import Volumes
 
 @dataclass(slots=True)
 class Pair:
-    """Volume to bind to a claim, as it is to be written or was last written."""
+    """Volume to bind to a claim, in its latest revision or with the binding to write."""
 
     volume: ReadOnlyObject
     claim: ReadOnlyObject

@@ -129,6 +129,6 @@ def _is_delayed_class(pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def _moves_volume(pod: PodInfo, event: ClusterEvent) -> bool:
-    """Whether a volume is new, or somewhere else than before."""
+    """Return whether a volume is new or its topology labels changed."""
     assert event.new is not None, "volumes that go are of no interest"
     return event.old is None or places_of(event.old) != places_of(event.new)
