@@ -36,7 +36,7 @@ def error_of(status: Any, code: int) -> ApiError:
     code, details = status.get("code") or code, status.get("details")
     # An unknown reason (of an aggregated server, say) falls back to the class of the HTTP code.
     kind = _BY_REASON.get(status.get("reason", "")) or _BY_CODE.get(code, ApiError)
-    error = kind.__new__(kind)  # the classes compose their messages; here it is composed already
+    error = kind.__new__(kind)  # `__init__` would compose a message; the server has sent one
     seconds = (details or {}).get("retryAfterSeconds", 0)
     ApiError.__init__(error, status.get("message", ""), details=details, retry_after_seconds=seconds)
     error.code, error.reason = code, status.get("reason", "")

@@ -1,8 +1,8 @@
 """Objects that a component cannot read, shown and logged once each.
 
 A component skips such an object instead of failing on it again and again. A malformed object can raise anywhere: in an
-event handler of an informer, or in the middle of a reconciliation that reads hundreds of others. `suspects` finds the
-objects that the failed functions had in their local variables.
+event handler of an informer, or in the middle of a reconciliation that reads hundreds of others. `find_suspects` finds
+the objects that the failed functions had in their local variables.
 """
 
 import logging

@@ -24,8 +24,8 @@ from mockkube.runtime.steps import Bell
 RETRY_SECONDS: Final = 0.8
 # Backoff between failed lists and watches, as in upstream's reflector: 800 ms at first, 30 s at most.
 RETRY_SECONDS_MAX: Final = 30.0
+# Up to this many values a linear search is faster than building a set of them.
 _FEW: Final = 16
-"""So many values are faster searched than hashed."""
 
 
 class Change(NamedTuple):
@@ -71,12 +71,13 @@ class Index:
     def _before(self, old: ReadOnlyObject) -> tuple[str, ...]:
         try:
             return self._values_of(old)
-        except Exception:  # it was not to be found by anything then
+        except Exception:  # then it was never indexed
             return ()
 
     def _replace(
         self, key: Key, old: ReadOnlyObject | None, new: ReadOnlyObject | None, after: tuple[str, ...]
     ) -> None:
+        # A user controls how many values an object has (owner references, say), so the search must not be quadratic.
         kept = after if len(after) < _FEW else frozenset(after)
         for value in () if old is None else self._before(old):
             if value not in kept and (keys := self._keys.get(value)) is not None:
@@ -93,7 +94,7 @@ class Index:
 
 
 class ListWatch:
-    """Cache of one selection of one kind, filled by its steps; incomplete until `synced`."""
+    """Cache of one selection of one kind, filled by its steps; incomplete until `has_synced`."""
 
     def __init__(
         self,
@@ -107,7 +108,7 @@ class ListWatch:
         outages: Outages | None = None,
         bad: BadObjects | None = None,
     ) -> None:
-        """Create an informer of `owner`; `outages` and `bad` are shared with its other informers."""
+        """Create an informer of `owner`; `unreachable_servers` and `bad` are shared with its other informers."""
         self.name = f"{owner}/cache/{kind}" if owner else f"cache/{kind}"
         self.kind = kind
         self._objects: dict[Key, ReadOnlyObject] = {}
@@ -316,7 +317,7 @@ def _blames_another(handler: Handler, change: Change, error: Exception) -> bool:
         return False
     for obj in suspects(error):
         if obj is change.object or obj is change.old:
-            return False  # it is the innermost that was in hand
+            return False  # the failed function held nothing further in than the changed object
         if pass_over(obj, error):
             return True
     return False

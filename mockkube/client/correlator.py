@@ -143,5 +143,5 @@ def _reason_key(event: ReadOnlyObject) -> _Key:
 
 def _whole_key(event: ReadOnlyObject) -> _Key:
     path = event["involvedObject"].get("fieldPath", "")
-    what = (event["type"], event.get("reason", ""), event.get("message", ""))
-    return (*_origin(event), *_about(event), path, *what)
+    content = (event["type"], event.get("reason", ""), event.get("message", ""))
+    return (*_origin(event), *_about(event), path, *content)

@@ -30,8 +30,8 @@ _BROKEN: Final = (aiohttp.ClientError, OSError, TimeoutError)
 class HttpClient:
     """Client of an API server over HTTP, usable inside its `async with` block.
 
-    `sight`: decodes objects as the component's version does; None passes objects on as the server sends them. `limits`:
-    client-side rate limit; None leaves limiting to the server.
+    `decoder`: decodes objects as the component's version does; None passes objects on as the server sends them.
+    `rate_limiter`: client-side rate limit; None leaves limiting to the server.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ _BROKEN: Final = (aiohttp.ClientError, OSError, TimeoutError, ValueError)
 
 
 class HttpWatch:
-    """One open watch; the client owns the task that runs `follow`."""
+    """One open watch; the client owns the task that runs `read`."""
 
     def __init__(self, response: aiohttp.ClientResponse, served: Served, after: str) -> None:
         self.bell = Bell()

@@ -103,9 +103,9 @@ class _Reading:
         if not server.startswith(("http://", "https://")):
             raise self._refused(f"cluster {cluster_name!r} has no server that begins with http", "name one")
         # Better an error here than anonymous requests that the server rejects one by one.
-        for key, what in _UNSUPPORTED.items():
+        for key, problem in _UNSUPPORTED.items():
             if user.get(key):
-                raise self._refused(f"user {user_name!r} {what} ({key})", "give it a token or a client certificate")
+                raise self._refused(f"user {user_name!r} {problem} ({key})", "give it a token or a client certificate")
         return Access(
             server=server,
             authority=self._bytes(cluster, "certificate-authority"),

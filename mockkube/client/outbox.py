@@ -60,7 +60,7 @@ class Outbox:
         return self._retry_at
 
     async def send(self, at_once: int = 1) -> None:
-        """Write the first event; with `at_once` also up to so many behind it that are about other objects."""
+        """Write the first event, and with `batch_size` up to so many in total, each about another object."""
         batch = self._batch(at_once)
         if len(batch) == 1:
             gone = [await self._try(batch[0])]

@@ -1,4 +1,4 @@
-"""Event recorder for events of core/v1; the scheduler's recorder is in `series.py`.
+"""Event recorder for events of core/v1; the scheduler's recorder is in `series_recorder.py`.
 
 A recorder is a worker: `record` only queues the event, a step writes one.
 """

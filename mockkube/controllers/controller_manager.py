@@ -28,7 +28,7 @@ class ControllerManager:
         context.metrics.register(self.loops)
         PodChurn(self._caches.of("Pod"), self.loops, context.clock)
         self._every_kind = EveryKind(context.client, context.clock, self._caches, context.component)
-        setting = Setting(
+        dependencies = Setting(
             component=context.component,
             client=context.client,
             caches=self._caches,
@@ -44,7 +44,7 @@ class ControllerManager:
             log=context.log,
         )
         # Last: constructors of controllers create the informers, recorders and monitors that become workers.
-        self._workers = _assemble(setting, catalogue.build(setting))
+        self._workers = _assemble(dependencies, catalogue.build(dependencies))
 
     @property
     def workers(self) -> Sequence[Worker]:

@@ -50,11 +50,11 @@ def status_of(owner: ReadOnlyObject, counts: Counts, error: ApiError | None, now
     status: Object = {name: value for name, value in (owner.get("status") or {}).items() if name != "conditions"}
     conditions = list((owner.get("status") or {}).get("conditions") or ())
     status["replicas"] = len(counts.active)
-    least = spec.get("minReadySeconds", 0)
+    min_ready_seconds = spec.get("minReadySeconds", 0)
     amounts = {
         "fullyLabeledReplicas": sum(_has_labels(pod, labels) for pod in counts.active),
         "readyReplicas": sum(is_ready(pod) for pod in counts.active),
-        "availableReplicas": sum(is_available(pod, least, now) for pod in counts.active),
+        "availableReplicas": sum(is_available(pod, min_ready_seconds, now) for pod in counts.active),
     }
     status.update(amounts)
     # With the gate disabled the field must go, or it would keep a stale number.
@@ -93,7 +93,7 @@ class ReplicaSets(Controller):
         super().__init__(setting)
         self.sets = self.follow(self.kind)
         self._expectations = Expectations(self.clock)
-        heirs = Heirs(
+        pod_handler = Heirs(
             self.sets,
             self.kind,
             added=self._pod_added,
@@ -101,7 +101,7 @@ class ReplicaSets(Controller):
             deleted=self._pod_deleted,
             selector=self.selector,
         )
-        self.pods = self.follow("Pod", heirs.heed)
+        self.pods = self.follow("Pod", pod_handler.heed)
         self._hand = PodHand(self.client, self.events)
         self._counts_terminating = setting.capabilities.enabled("DeploymentReplicaSetTerminatingReplicas")
 
@@ -116,7 +116,7 @@ class ReplicaSets(Controller):
     def _pod_updated(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
         self.keys.add(key)
         if seconds := seconds_to_prove(self.sets.get(key), pod, old):
-            self.keys.add_after(key, seconds + 1)  # a second more: its time is cut to whole seconds
+            self.keys.add_after(key, seconds + 1)  # one more: timestamps are cut to whole seconds
 
     def _pod_deleted(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.deletion_seen(key, pod["metadata"]["uid"])
@@ -129,10 +129,10 @@ class ReplicaSets(Controller):
             self._expectations.forget(key)
             return DONE
         # Read before pods are claimed: an event that arrives in between must not count for pods listed before it.
-        due = self._expectations.satisfied(key)
+        satisfied = self._expectations.satisfied(key)
         counts = await self._count(owner)
         error = None
-        if due and not owner["metadata"].get("deletionTimestamp"):
+        if satisfied and not owner["metadata"].get("deletionTimestamp"):
             error = await self._manage(key, owner, counts.active)
         now = self.clock.now()
         status = status_of(owner, counts, error, now)
@@ -140,23 +140,23 @@ class ReplicaSets(Controller):
         # The status with the failure condition is written before the key is retried.
         if error is not None:
             raise error
-        least = owner["spec"].get("minReadySeconds", 0)
-        if least > 0 and status.get("readyReplicas") != status.get("availableReplicas"):
-            left = seconds_to_availability(counts.active, least, now)
-            return Again(after=float(least) if left is None else left)
+        min_ready_seconds = owner["spec"].get("minReadySeconds", 0)
+        if min_ready_seconds > 0 and status.get("readyReplicas") != status.get("availableReplicas"):
+            left = seconds_to_availability(counts.active, min_ready_seconds, now)
+            return Again(after=float(min_ready_seconds) if left is None else left)
         return DONE
 
     async def _count(self, owner: ReadOnlyObject) -> Counts:
         selector, uid = self.selector(owner), owner["metadata"]["uid"]
         # Orphans of the namespace are included: matching ones are adopted before they are counted.
-        near = candidates(self.pods, owner)
+        claimable = candidates(self.pods, owner)
         claims = Claims(self.client, "Pod", owner, self.kind, self.api_version)
 
         def selects(pod: ReadOnlyObject) -> bool:
             return selector.matches(pod["metadata"].get("labels") or {})
 
-        active = await claims.claim([pod for pod in near if is_active(pod)], selects)
-        leaving = sum(is_terminating(pod) and controller_uid(pod) == uid and selects(pod) for pod in near)
+        active = await claims.claim([pod for pod in claimable if is_active(pod)], selects)
+        leaving = sum(is_terminating(pod) and controller_uid(pod) == uid and selects(pod) for pod in claimable)
         return Counts(active, leaving if self._counts_terminating else None)
 
     async def _manage(self, key: Key, owner: ReadOnlyObject, active: Sequence[ReadOnlyObject]) -> ApiError | None:

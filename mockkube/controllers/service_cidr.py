@@ -89,8 +89,8 @@ class ServiceCIDRs(Controller):
 
     async def _let_go(self, key: Key, cidr: ReadOnlyObject, *, held: bool) -> Outcome:
         if not self._free(cidr):
-            why = {"type": "Ready", "status": "False", "reason": "Terminating", "message": _BLOCKED}
-            await self._say(cidr, why)
+            condition = {"type": "Ready", "status": "False", "reason": "Terminating", "message": _BLOCKED}
+            await self._say(cidr, condition)
             return DONE
         left = parse_time(cidr["metadata"]["deletionTimestamp"]) + GRACE - self.clock.now()
         if left > timedelta():

@@ -72,7 +72,7 @@ class Approving(Controller):
 
 def _permissions(csr: ReadOnlyObject) -> Iterator[str]:
     """Yield the permissions that entitle the requester to approval; none for other than kubelets."""
-    from mockkube.api.kinds.certificates.certificate_signing_request import (  # with it comes cryptography
+    from mockkube.api.kinds.certificates.certificate_signing_request import (  # slow to import: loads cryptography
         common_name,
         parse_request,
     )

@@ -65,7 +65,7 @@ def complaint(signer: str, request: "CertificateSigningRequest", usages: Sequenc
 
 def kubelet_client_complaint(request: "CertificateSigningRequest", usages: Sequence[str]) -> str | None:
     """Return why a request is not a kubelet's request for its own client certificate."""
-    from mockkube.api.kinds.certificates.certificate_signing_request import (  # with it comes cryptography
+    from mockkube.api.kinds.certificates.certificate_signing_request import (  # slow to import: loads cryptography
         common_name,
         organizations,
     )

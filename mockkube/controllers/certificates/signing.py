@@ -56,7 +56,7 @@ class Signing(Controller):
 
     def _answered(self, csr: ReadOnlyObject) -> Object:
         from mockkube.api.kinds.certificates.certificate_signing_request import (
-            parse_request,  # with it comes cryptography
+            parse_request,  # slow to import: loads cryptography
         )
 
         spec, status = csr["spec"], csr.get("status") or {}

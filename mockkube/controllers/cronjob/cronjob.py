@@ -149,16 +149,16 @@ class CronJobs(Controller):
         if cron_job is None:
             return DONE
         status = dict(cron_job.get("status") or {})
-        look = Look(cron_job, self._by_owner.get(str(key)), {**status, "active": list(status.get("active") or ())})
-        await self._tidy(look)
+        sync = Look(cron_job, self._by_owner.get(str(key)), {**status, "active": list(status.get("active") or ())})
+        await self._tidy(sync)
         seconds, error = None, None
         try:
-            seconds = await self._sync(look)
+            seconds = await self._sync(sync)
         except ApiError as failure:
             error = failure
         # Written even after an error: jobs that were started or deleted before it must be recorded.
-        if look.changed:
-            await self.client.update(KIND, {**look.cron_job, "status": look.status}, subresource="status")
+        if sync.changed:
+            await self.client.update(KIND, {**sync.cron_job, "status": sync.status}, subresource="status")
         if error is not None:
             raise error
         return DONE if seconds is None else Again(after=seconds)
@@ -166,9 +166,9 @@ class CronJobs(Controller):
     async def _tidy(self, look: Look) -> None:
         """Delete the oldest finished jobs beyond the history limits."""
         for end, limit in _LIMITS:
-            most = look.cron_job["spec"].get(limit)
+            history_max = look.cron_job["spec"].get(limit)
             ended = sorted((job for job in look.jobs if end_of(job) == end), key=_age)
-            for job in ended[: max(len(ended) - most, 0)] if most is not None else ():
+            for job in ended[: max(len(ended) - history_max, 0)] if history_max is not None else ():
                 await self._delete(look, job)
 
     async def _delete(self, look: Look, job: ReadOnlyObject) -> bool:
@@ -193,10 +193,10 @@ class CronJobs(Controller):
         ):
             return None
         schedule = self._schedule(cron_job)
-        behind = None if schedule is None else self._missed(cron_job, schedule, now)
-        if schedule is None or behind is None:
+        missed_times = None if schedule is None else self._missed(cron_job, schedule, now)
+        if schedule is None or missed_times is None:
             return None
-        if behind.latest is not None and not await self._started(look, behind.latest, now):
+        if missed_times.latest is not None and not await self._started(look, missed_times.latest, now):
             return None
         return seconds_to_next({**cron_job, "status": look.status}, schedule, now)
 
@@ -252,14 +252,14 @@ class CronJobs(Controller):
 
     def _missed(self, cron_job: ReadOnlyObject, schedule: Schedule, now: datetime) -> Missed | None:
         try:
-            behind = missed(cron_job, schedule, now, in_time=True)
+            missed_times = missed(cron_job, schedule, now, in_time=True)
         except Senseless as complaint:
             text = f"invalid schedule: {cron_job['spec'].get('schedule', '')} : {complaint}"
             self.events.record(cron_job, WARNING, "InvalidSchedule", text)
             return None
-        if behind.latest is not None and behind.too_many:
+        if missed_times.latest is not None and missed_times.too_many:
             self.events.record(cron_job, WARNING, "TooManyMissedTimes", _TOO_MANY)
-        return behind
+        return missed_times
 
     async def _started(self, look: Look, moment: datetime, now: datetime) -> bool:
         """Start the job for a time unless it is too late or not allowed; return whether to requeue."""

@@ -37,7 +37,7 @@ class Missed:
 
 
 def missed(cron_job: ReadOnlyObject, schedule: Schedule, now: datetime, *, in_time: bool) -> Missed:
-    """Return the missed times; with `in_time` only those within the starting deadline. Raises Senseless."""
+    """Return the missed times; with `within_deadline` only those within the starting deadline. Raises Senseless."""
     last = (cron_job.get("status") or {}).get("lastScheduleTime") or cron_job["metadata"]["creationTimestamp"]
     since = parse_time(last)
     deadline = cron_job["spec"].get("startingDeadlineSeconds")
@@ -65,10 +65,10 @@ def missed(cron_job: ReadOnlyObject, schedule: Schedule, now: datetime, *, in_ti
 def seconds_to_next(cron_job: ReadOnlyObject, schedule: Schedule, now: datetime) -> float:
     """Return how long until shortly after the next scheduled time."""
     try:
-        behind = missed(cron_job, schedule, now, in_time=False)
+        missed_times = missed(cron_job, schedule, now, in_time=False)
     except Senseless:
         start = now
     else:
-        start = behind.latest or (now if behind.count else behind.since)
+        start = missed_times.latest or (now if missed_times.count else missed_times.since)
     moment = schedule.next(start)
     return 0.0 if moment is None else (moment - now).total_seconds() + DELAY_SECONDS

@@ -55,7 +55,7 @@ class Every:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """Values of one field; `any` marks a field of `*`, which matters for days."""
+    """Values of one field; `is_any` marks a field of `*`, which matters for days."""
 
     numbers: frozenset[int]
     any: bool

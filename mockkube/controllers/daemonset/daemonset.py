@@ -40,17 +40,19 @@ class DaemonSets(Controller):
         super().__init__(setting)
         self.sets = self.follow(_KIND)
         self._expectations = Expectations(self.clock)
-        heirs = Heirs(
+        pod_handler = Heirs(
             self.sets,
             _KIND,
             added=self._pod_added,
             updated=self._pod_updated,
             deleted=self._pod_deleted,
         )
-        self.pods = self.follow("Pod", heirs.heed)
+        self.pods = self.follow("Pod", pod_handler.heed)
         self.nodes = self.follow("Node", self._node_changed)
-        history = Heirs(self.sets, _KIND, added=_ignore, updated=self._revision_changed, deleted=self._revision_gone)
-        self._archive = Archive(self.client, self.follow("ControllerRevision", history.heed), _KIND)
+        revision_handler = Heirs(
+            self.sets, _KIND, added=_ignore, updated=self._revision_changed, deleted=self._revision_gone
+        )
+        self._archive = Archive(self.client, self.follow("ControllerRevision", revision_handler.heed), _KIND)
         self._on_node = pods_by_node(self.pods)
         self._hand = PodHand(self.client, self.events)
         self._backoff = FailureBackoff(self.clock)
@@ -144,13 +146,13 @@ class DaemonSets(Controller):
                 await self._archive.trim(daemon_set, history.old, live)
             except ApiError as failure:
                 error = failure
-        least = daemon_set["spec"].get("minReadySeconds", 0)
+        min_ready_seconds = daemon_set["spec"].get("minReadySeconds", 0)
         status = self._status(await self._by_node(daemon_set), fits, revision)
         await self._report(daemon_set, status, observed=observed)
         if error is not None:
             raise error
-        if least > 0 and status["numberReady"] != status.get("numberAvailable", 0):
-            requeue_delays.append(float(least))
+        if min_ready_seconds > 0 and status["numberReady"] != status.get("numberAvailable", 0):
+            requeue_delays.append(float(min_ready_seconds))
         return Again(after=min(requeue_delays)) if requeue_delays else DONE
 
     async def _update(self, key: Key, edition: Edition, fits: dict[str, Fit], again: list[float]) -> None:
@@ -158,11 +160,14 @@ class DaemonSets(Controller):
         daemons = await self._by_node(daemon_set)
         changes = Moves()
         for node, fit in fits.items():
-            here = on_node(node, fit, daemons.get(node), edition, lambda pod: self._bury(daemon_set, pod, again))
-            changes.create += here.create
-            changes.delete += here.delete
+            node_changes = on_node(
+                node, fit, daemons.get(node), edition, lambda pod: self._bury(daemon_set, pod, again)
+            )
+            changes.create += node_changes.create
+            changes.delete += node_changes.delete
         for node, pods in daemons.items():
-            if node not in fits:  # nobody else removes a pod that was never bound to a node that is gone
+            # A pod that is pinned to a deleted node but was never bound is on no list of the pod garbage collector.
+            if node not in fits:
                 changes.delete += [pod for pod in pods if not pod["spec"].get("nodeName")]
         await self._move(key, edition, changes)
         strategy = (daemon_set["spec"].get("updateStrategy") or {}).get("type", "RollingUpdate")
@@ -179,11 +184,11 @@ class DaemonSets(Controller):
             return True
         generation = (daemon_set.get("status") or {}).get("observedGeneration", 0)
         # The generation is part of the id, so a corrected template starts without backoff.
-        place = (daemon_set["metadata"]["uid"], generation, node)
-        if (left := self._backoff.seconds_left(place)) is not None:
+        backoff_id = (daemon_set["metadata"]["uid"], generation, node)
+        if (left := self._backoff.seconds_left(backoff_id)) is not None:
             again.append(left)
             return False
-        self._backoff.next(place)
+        self._backoff.next(backoff_id)
         message = f"Found failed daemon pod {key} on node {node}, will try to kill it"
         self.events.record(daemon_set, WARNING, "FailedDaemonPod", message)
         return True
@@ -191,16 +196,16 @@ class DaemonSets(Controller):
     async def _pods_of(self, daemon_set: ReadOnlyObject) -> list[ReadOnlyObject]:
         selector = selector_of(daemon_set)
         claims = Claims(self.client, "Pod", daemon_set, _KIND, "apps/v1")
-        near = candidates(self.pods, daemon_set)
-        return await claims.claim(near, lambda pod: selector.matches(pod["metadata"].get("labels") or {}))
+        claimable = candidates(self.pods, daemon_set)
+        return await claims.claim(claimable, lambda pod: selector.matches(pod["metadata"].get("labels") or {}))
 
     async def _by_node(self, daemon_set: ReadOnlyObject) -> dict[str, list[ReadOnlyObject]]:
         by_node: dict[str, list[ReadOnlyObject]] = {}
         for pod in await self._pods_of(daemon_set):
             # Upstream ignores pods that are finished and terminating, so that their replacement is not delayed by
             # finalizers.
-            over = is_finished(pod) and pod["metadata"].get("deletionTimestamp")
-            if not over and (node := target_node(pod)):
+            has_ended = is_finished(pod) and pod["metadata"].get("deletionTimestamp")
+            if not has_ended and (node := target_node(pod)):
                 by_node.setdefault(node, []).append(pod)
         return by_node
 
@@ -241,14 +246,14 @@ class DaemonSets(Controller):
     def _status(self, daemons: dict[str, list[ReadOnlyObject]], fits: dict[str, Fit], edition: Edition) -> Object:
         first = {node: by_age(pods)[0] for node, pods in daemons.items() if node in fits}
         wanted = [node for node, fit in fits.items() if fit.run]
-        here = [first[node] for node in wanted if node in first]
-        available = sum(is_ready(pod) and edition.is_available(pod) for pod in here)
+        scheduled_pods = [first[node] for node in wanted if node in first]
+        available = sum(is_ready(pod) and edition.is_available(pod) for pod in scheduled_pods)
         return {
-            "currentNumberScheduled": len(here),
+            "currentNumberScheduled": len(scheduled_pods),
             "numberMisscheduled": sum(node in first for node, fit in fits.items() if not fit.run),
             "desiredNumberScheduled": len(wanted),
-            "numberReady": sum(is_ready(pod) for pod in here),
-            "updatedNumberScheduled": sum(edition.is_updated(pod) for pod in here),
+            "numberReady": sum(is_ready(pod) for pod in scheduled_pods),
+            "updatedNumberScheduled": sum(edition.is_updated(pod) for pod in scheduled_pods),
             "numberAvailable": available,
             "numberUnavailable": len(wanted) - available,
         }

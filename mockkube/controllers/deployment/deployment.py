@@ -78,8 +78,8 @@ class Deployments(Controller):
         def look(key: Key, one: ReadOnlyObject, old: ReadOnlyObject | None = None) -> None:
             self.keys.add(key)
 
-        heirs = Heirs(self.deployments, "Deployment", added=look, updated=look, deleted=look)
-        self.sets = self.follow("ReplicaSet", heirs.heed)
+        set_handler = Heirs(self.deployments, "Deployment", added=look, updated=look, deleted=look)
+        self.sets = self.follow("ReplicaSet", set_handler.heed)
         self.pods = self.follow("Pod", self._pod_changed)
         self._counts_terminating = setting.capabilities.enabled("DeploymentReplicaSetTerminatingReplicas")
 
@@ -142,8 +142,8 @@ class Deployments(Controller):
     async def _sets_of(self, deployment: ReadOnlyObject) -> list[ReadOnlyObject]:
         selector = selector_of(deployment)
         claims = Claims(self.client, "ReplicaSet", deployment, "Deployment", "apps/v1")
-        near = candidates(self.sets, deployment)
-        return await claims.claim(near, lambda one: selector.matches(one["metadata"].get("labels") or {}))
+        claimable = candidates(self.sets, deployment)
+        return await claims.claim(claimable, lambda one: selector.matches(one["metadata"].get("labels") or {}))
 
     async def _note_pause(self, deployment: ReadOnlyObject) -> ReadOnlyObject:
         """Set the reason of condition Progressing when the deployment was paused or resumed."""
@@ -322,9 +322,9 @@ class Deployments(Controller):
         deployment, new = rollout.deployment, rollout.new
         assert new is not None, "old sets go only for a new one"
         old = active(rollout.old)
-        least = wanted(deployment) - sizes.max_unavailable(deployment)
+        available_min = wanted(deployment) - sizes.max_unavailable(deployment)
         # Unavailable pods of the new set are left out: they must not cost available old ones.
-        cut_max = total(rollout.every) - least - (wanted(new) - counted(new, "availableReplicas"))
+        cut_max = total(rollout.every) - available_min - (wanted(new) - counted(new, "availableReplicas"))
         if not old or cut_max <= 0:
             return rollout
         rollout = await self._cut(rollout, sizes.unhealthy_cut(deployment, old, cut_max))
@@ -367,8 +367,8 @@ class Deployments(Controller):
         alive.sort(key=lambda one: (revision_of(one), one["metadata"].get("creationTimestamp", "")))
         for one in alive[: max(len(alive) - limit, 0)]:
             # A set whose status is outdated may still have pods.
-            behind = one["metadata"].get("generation", 0) > counted(one, "observedGeneration")
-            if counted(one, "replicas") or wanted(one) or behind:
+            is_outdated = one["metadata"].get("generation", 0) > counted(one, "observedGeneration")
+            if counted(one, "replicas") or wanted(one) or is_outdated:
                 continue
             try:
                 await self.client.delete("ReplicaSet", key_of(one))

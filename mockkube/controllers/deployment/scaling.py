@@ -76,7 +76,7 @@ def max_unavailable(deployment: ReadOnlyObject) -> int:
 
 
 def new_set_size(deployment: ReadOnlyObject, every: Sequence[ReadOnlyObject], new_replicas: int) -> int:
-    """Return the size the new set may have now; `every` includes it with `new_replicas`."""
+    """Return the size the new set may have now; `all_sets` includes it with `new_replicas`."""
     if not is_rolling(deployment):
         return wanted(deployment)
     room = wanted(deployment) + max_surge(deployment) - total(every)

@@ -193,11 +193,9 @@ class DeviceTaintEviction(Controller):
         taints, published = self.taints(), 0
         for one in taints.slices:
             spec = one["spec"]
-            place = {"driver": spec["driver"], "pool": spec["pool"]["name"]}
-            if any(in_pool(other, **place) and other is one for other in taints.current(**place)):
-                published += sum(
-                    covers(rule, {**place, "device": device["name"]}) for device in spec.get("devices", ())
-                )
+            pool = {"driver": spec["driver"], "pool": spec["pool"]["name"]}
+            if any(in_pool(other, **pool) and other is one for other in taints.current(**pool)):
+                published += sum(covers(rule, {**pool, "device": device["name"]}) for device in spec.get("devices", ()))
         allocated = sum(covers(rule, result) for claim in self.claims.list() for result in results_of(claim))
         return published, allocated
 

@@ -83,8 +83,8 @@ def earliest(evictions: Iterable[Eviction]) -> Eviction | None:
 
 def _due(taint: ReadOnlyObject, tolerations: Iterable[ReadOnlyObject], operators: TaintRules) -> datetime | None:
     """Return when a taint evicts; None if it is tolerated for ever. The shortest toleration counts."""
-    able = (one for one in tolerations if one.get("effect") == NO_EXECUTE)
-    matching = [one.source for one in compile_tolerations(able, operators) if one.tolerates(taint)]
+    applicable = (one for one in tolerations if one.get("effect") == NO_EXECUTE)
+    matching = [one.source for one in compile_tolerations(applicable, operators) if one.tolerates(taint)]
     if any("tolerationSeconds" not in one for one in matching):
         return None
     seconds: list[int] = [one["tolerationSeconds"] for one in matching]

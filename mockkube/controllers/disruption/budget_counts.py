@@ -44,11 +44,11 @@ def expected(budget: ReadOnlyObject, *, present: int, scale: int) -> Expected:
     spec = budget["spec"]
     if (missing := spec.get("maxUnavailable")) is not None:
         return Expected(scale, max(scale - scaled(missing, scale, up=True), 0))
-    least = spec.get("minAvailable")
-    if isinstance(least, str):
-        return Expected(scale, scaled(least, scale, up=True))
+    min_available = spec.get("minAvailable")
+    if isinstance(min_available, str):
+        return Expected(scale, scaled(min_available, scale, up=True))
     # With an absolute minAvailable the controllers do not matter, so unmanaged pods work too.
-    return Expected(0, 0) if least is None else Expected(present, least)
+    return Expected(0, 0) if min_available is None else Expected(present, min_available)
 
 
 @dataclass(frozen=True, slots=True)

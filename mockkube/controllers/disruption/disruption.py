@@ -94,16 +94,16 @@ class Disruption(Controller):
             self.events.record(budget, "Normal", "NoPods", "No matching pods found")
         wanted = await self._expected(budget, pods)
         now = self.clock.now()
-        going = disrupted(budget, pods, now)
-        for pod in going.overdue:
+        disrupted_pods = disrupted(budget, pods, now)
+        for pod in disrupted_pods.overdue:
             # As upstream, the namespace appears twice in this message, and the name not at all.
             namespace = budget["metadata"]["namespace"]
             message = f"Pod was expected by PDB {namespace}/{namespace} to be deleted but it wasn't"
             self.events.record(pod, "Warning", "NotDeleted", message)
-        await self._write(budget, wanted, healthy(pods, going.since, now), going)
-        if going.recheck_at is None:
+        await self._write(budget, wanted, healthy(pods, disrupted_pods.since, now), disrupted_pods)
+        if disrupted_pods.recheck_at is None:
             return DONE
-        return Again(after=max((going.recheck_at - now).total_seconds(), _RECHECK_SECONDS))
+        return Again(after=max((disrupted_pods.recheck_at - now).total_seconds(), _RECHECK_SECONDS))
 
     def _pods_of(self, budget: ReadOnlyObject) -> list[ReadOnlyObject]:
         try:

@@ -35,7 +35,7 @@ class PodScales:
     """Finds scales of controllers, in informers for built-in kinds and on the server for others."""
 
     def __init__(self, client: Client, caches: dict[str, ListWatch], definitions: ListWatch) -> None:
-        """`caches` are the informers of ReplicationController, ReplicaSet, Deployment and StatefulSet by kind."""
+        """`informers` has the informers of ReplicationController, ReplicaSet, Deployment and StatefulSet by kind."""
         self._client, self._caches, self._definitions = client, caches, definitions
 
     async def of(self, pods: Iterable[ReadOnlyObject]) -> Scales:

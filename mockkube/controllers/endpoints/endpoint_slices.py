@@ -144,13 +144,13 @@ class EndpointSlices(Controller):
     ) -> Plan:
         owned = [one for one in slices if _owned(one, service)]
         plan = Plan(delete=[one for one in slices if not _owned(one, service)])
-        there: dict[PortsKey, list[ReadOnlyObject]] = {}
+        existing: dict[PortsKey, list[ReadOnlyObject]] = {}
         for one in owned:
-            there.setdefault(ports_key(one.get("ports") or ()), []).append(one)
+            existing.setdefault(ports_key(one.get("ports") or ()), []).append(one)
         wanted, ports = self._wanted(service, pods, family, errors)
         for key, endpoints in wanted.items():
-            plan.add(spread(_group(service, there.pop(key, []), ports[key], family), endpoints))
-        plan.delete += [one for left in there.values() for one in left]
+            plan.add(spread(_group(service, existing.pop(key, []), ports[key], family), endpoints))
+        plan.delete += [one for left in existing.values() for one in left]
         # Clients should be able to tell a service without endpoints from one that was not processed yet.
         if len(plan.delete) == len(slices) and not plan.create:
             _keep_one(plan, service, family)
@@ -183,9 +183,9 @@ class EndpointSlices(Controller):
     async def _carry_out(self, service: ReadOnlyObject, plan: Plan, changed_at: str) -> None:
         # An update in place of a deletion and a creation saves a write and lets watchers see one change.
         plan.recycle(lambda old: _owned(old, service))
-        for made in [] if terminating(service) else plan.create:
+        for new_slice in [] if terminating(service) else plan.create:
             try:
-                self._slices.wrote(await self.client.create(SLICE, stamped(made, changed_at)))
+                self._slices.wrote(await self.client.create(SLICE, stamped(new_slice, changed_at)))
             except ApiError as error:
                 if is_namespace_terminating(error):
                     return
@@ -280,10 +280,14 @@ def _ports(service: ReadOnlyObject, pod: ReadOnlyObject) -> list[ReadOnlyObject]
     ports = []
     for port in service["spec"].get("ports", ()):
         if (number := find_port(pod, port)) is not None:
-            made: Object = {"name": port.get("name", ""), "port": number, "protocol": port.get("protocol", "TCP")}
+            endpoint_port: Object = {
+                "name": port.get("name", ""),
+                "port": number,
+                "protocol": port.get("protocol", "TCP"),
+            }
             if port.get("appProtocol") is not None:
-                made["appProtocol"] = port["appProtocol"]
-            ports.append(made)
+                endpoint_port["appProtocol"] = port["appProtocol"]
+            ports.append(endpoint_port)
     return ordered_ports(ports)
 
 

@@ -59,9 +59,9 @@ class EndpointsController(Controller):
     def _endpoints_changed(self, change: Change) -> None:
         # Endpoints with this annotation were locks of old leader elections and belong to no service.
         is_leader_lock = "control-plane.alpha.kubernetes.io/leader" in change.object["metadata"].get("annotations", {})
-        gone = change.type is EventType.DELETED
+        is_deleted = change.type is EventType.DELETED
         leftover = change.type is EventType.ADDED and self.services.get(key_of(change.object)) is None
-        if gone or (leftover and not is_leader_lock):
+        if is_deleted or (leftover and not is_leader_lock):
             self.keys.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> Outcome:
@@ -149,12 +149,12 @@ def _address(service: ReadOnlyObject, pod: ReadOnlyObject) -> Object | None:
 
 
 def _port(port: ReadOnlyObject, number: int) -> Object:
-    made: Object = {"port": number, "protocol": port.get("protocol", "TCP")}
+    endpoint_port: Object = {"port": number, "protocol": port.get("protocol", "TCP")}
     if port.get("name"):
-        made["name"] = port["name"]
+        endpoint_port["name"] = port["name"]
     if port.get("appProtocol") is not None:
-        made["appProtocol"] = port["appProtocol"]
-    return made
+        endpoint_port["appProtocol"] = port["appProtocol"]
+    return endpoint_port
 
 
 def _labels(service: ReadOnlyObject) -> dict[str, str]:
@@ -204,10 +204,12 @@ def truncated(subsets: Sequence[Object]) -> list[Object]:
         share = min(math.ceil(len(subset.get(cut, ())) / total * room), left)
         kept = subset.get(cut, [])[:share]
         left -= len(kept)
-        made = {name: value for name, value in subset.items() if name not in ("addresses", "notReadyAddresses")}
+        truncated_subset = {
+            name: value for name, value in subset.items() if name not in ("addresses", "notReadyAddresses")
+        }
         if kept:
-            made[cut] = kept
+            truncated_subset[cut] = kept
         if cut == "notReadyAddresses" and subset.get(other):
-            made[other] = subset[other]
-        result.append(made)
+            truncated_subset[other] = subset[other]
+        result.append(truncated_subset)
     return result

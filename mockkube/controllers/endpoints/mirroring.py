@@ -78,16 +78,16 @@ class EndpointSliceMirroring(Controller):
         for one in slices:
             existing.setdefault((one["addressType"], ports_key(one.get("ports") or ())), []).append(one)
         plan, desired = Plan(), _Desired(endpoints)
-        for key, made in desired.slices.items():
+        for key, desired_slice in desired.slices.items():
             present = existing.pop(key, [])
             # for 1000 addresses.
             # One slice holds all addresses of a set of ports, so further ones are duplicates.
             plan.delete += present[1:]
             if not present:
-                plan.create.append(made)
-            elif not _same(present[0], made):
-                named = {name: value for name, value in made["metadata"].items() if name != "generateName"}
-                plan.update.append({**made, "metadata": {**named, "name": present[0]["metadata"]["name"]}})
+                plan.create.append(desired_slice)
+            elif not _same(present[0], desired_slice):
+                named = {name: value for name, value in desired_slice["metadata"].items() if name != "generateName"}
+                plan.update.append({**desired_slice, "metadata": {**named, "name": present[0]["metadata"]["name"]}})
         plan.delete += [one for left in existing.values() for one in left]
         self._tell(endpoints, desired)
         return plan
@@ -105,9 +105,9 @@ class EndpointSliceMirroring(Controller):
 
     async def _carry_out(self, endpoints: ReadOnlyObject | None, plan: Plan) -> None:
         plan.recycle(lambda old: True)
-        for made in [] if endpoints is None or terminating(endpoints) else plan.create:
+        for new_slice in [] if endpoints is None or terminating(endpoints) else plan.create:
             try:
-                self._slices.wrote(await self.client.create(SLICE, made))
+                self._slices.wrote(await self.client.create(SLICE, new_slice))
             except ApiError as error:
                 if is_namespace_terminating(error):
                     return
@@ -150,8 +150,8 @@ class _Desired:
             added += 1
             family = f"IPv{ip.version}"
             key = (family, ports_key(ports))
-            made = self.slices.setdefault(key, _empty(endpoints, ports, family))
-            made["endpoints"].append(_endpoint(address, str(ip), ready=ready))
+            target_slice = self.slices.setdefault(key, _empty(endpoints, ports, family))
+            target_slice["endpoints"].append(_endpoint(address, str(ip), ready=ready))
 
 
 def _managed(endpoint_slice: ReadOnlyObject) -> bool:
@@ -164,9 +164,9 @@ def _wanted(endpoints: ReadOnlyObject) -> bool:
 
 
 def _endpoint(address: ReadOnlyObject, ip: str, *, ready: bool) -> Object:
-    made: Object = {"addresses": [ip], "conditions": {"ready": ready}}
-    made.update({name: address[name] for name in ("nodeName", "targetRef", "hostname") if address.get(name)})
-    return made
+    endpoint: Object = {"addresses": [ip], "conditions": {"ready": ready}}
+    endpoint.update({name: address[name] for name in ("nodeName", "targetRef", "hostname") if address.get(name)})
+    return endpoint
 
 
 def _empty(endpoints: ReadOnlyObject, ports: list[ReadOnlyObject], family: str) -> Object:
@@ -185,6 +185,6 @@ def _same(present: ReadOnlyObject, made: ReadOnlyObject) -> bool:
     for name in ("labels", "annotations"):
         if present["metadata"].get(name, {}) != made["metadata"][name]:
             return False
-    there = {identity_of(one): one for one in present.get("endpoints") or ()}
+    existing = {identity_of(one): one for one in present.get("endpoints") or ()}
     wanted = {identity_of(one): one for one in made["endpoints"]}
-    return there.keys() == wanted.keys() and all(same_state(one, there[key]) for key, one in wanted.items())
+    return existing.keys() == wanted.keys() and all(same_state(one, existing[key]) for key, one in wanted.items())

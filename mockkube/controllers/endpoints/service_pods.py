@@ -55,9 +55,9 @@ def concerned(change: Change, services: ListWatch) -> list[Key]:
 
 def _selecting(services: ListWatch, pod: ReadOnlyObject) -> list[Key]:
     metadata = pod["metadata"]
-    there = services.list(metadata["namespace"])
+    candidates = services.list(metadata["namespace"])
     labels = metadata.get("labels", {})
-    return [key_of(service) for service in there if selects(service["spec"].get("selector"), labels)]
+    return [key_of(service) for service in candidates if selects(service["spec"].get("selector"), labels)]
 
 
 def _place(pod: ReadOnlyObject) -> object:

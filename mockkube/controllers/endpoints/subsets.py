@@ -80,11 +80,11 @@ def repacked(subsets: Iterable[ReadOnlyObject]) -> list[Object]:
 
 def _subset(ready: _Ready, ports: Iterable[_Port], known: dict[tuple[str, str], ReadOnlyObject]) -> Object:
     """Return a subset of sorted addresses and their ports."""
-    made: Object = {}
+    subset: Object = {}
     if up := [known[key] for key, is_up in ready.items() if is_up]:
-        made["addresses"] = up
+        subset["addresses"] = up
     if down := [known[key] for key, is_up in ready.items() if not is_up]:
-        made["notReadyAddresses"] = down
+        subset["notReadyAddresses"] = down
     if named := [dict(port) for port in ports if port]:
-        made["ports"] = by_hash(named, _PORT)
-    return made
+        subset["ports"] = by_hash(named, _PORT)
+    return subset

@@ -74,14 +74,14 @@ class Claims:
         All objects are processed before the first error is raised.
         """
         owned, errors = [], list[ApiError]()
-        for seen, obj in enumerate(objects, 1):
-            if seen % _TURN == 0:
+        for count, obj in enumerate(objects, 1):
+            if count % _TURN == 0:
                 await give_way()
             try:
                 if await self._claimed(obj, match):
                     owned.append(obj)
             except NotFound:
-                continue  # gone in the meantime
+                continue  # deleted in the meantime
             except ApiError as error:
                 errors.append(error)
         if errors:
@@ -141,7 +141,7 @@ class Claims:
         try:
             await self.client.patch(self.kind, key_of(obj), {"metadata": metadata})
         except Invalid:
-            return  # it has no owner any more, or is another object of that name
+            return  # the owner reference is gone, or this is another object of that name
 
 
 async def still_wanted(client: Client, kind: str, owner: ReadOnlyObject) -> None:

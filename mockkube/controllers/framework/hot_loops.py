@@ -58,7 +58,7 @@ class Loops(Collector):
         self._pairs: OrderedDict[tuple[str, str], _Pair] = OrderedDict()
 
     def failed(self, controller: str, key: object, message: str, *, at_once: bool = False) -> None:
-        """Count a failed reconciliation; `at_once` if it will fail until something changes."""
+        """Count a failed reconciliation; `permanent` if it will fail until something changes."""
         pair = self._pair(controller, str(key))
         looped = pair.failures_in_a_row >= LOOP_MIN
         pair.failures_in_a_row = max(pair.failures_in_a_row + 1, LOOP_MIN if at_once else 0)

@@ -54,9 +54,9 @@ class Ledger:
         """Record a written object and return it."""
         key = key_of(obj)
         self._own[key] = obj["metadata"]["resourceVersion"]
-        seen = self._cache.get(key)
+        cached = self._cache.get(key)
         # The watch event of a write can arrive before its response.
-        if seen is None or _age(seen) < _age(obj):
+        if cached is None or _age(cached) < _age(obj):
             self._written[key] = obj
         return obj
 

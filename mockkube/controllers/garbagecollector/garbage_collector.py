@@ -89,18 +89,18 @@ class GarbageCollector(Controller):
 
     async def reconcile(self, key: Key) -> Outcome:
         """Attempt to delete an object whose owners or dependents changed."""
-        vertex = self.graph.vertices.get(key.name)
-        if vertex is None:
+        node = self.graph.vertices.get(key.name)
+        if node is None:
             return DONE
         try:
-            await self._look_at(vertex)
+            await self._look_at(node)
         except OwnerMisplaced:
             return DONE
         except KindUnknown:
             return Again()
         still = self.graph.vertices.get(key.name)
         # A virtual node stays in the queue until its object was observed or found missing, as upstream.
-        return Again() if still is vertex and vertex.virtual else DONE
+        return Again() if still is node and node.virtual else DONE
 
     async def _look_at(self, vertex: Vertex) -> None:
         # Whoever deletes it already also processes its finalizers.
@@ -128,14 +128,14 @@ class GarbageCollector(Controller):
                 self._check(dependent.identity.uid)
 
     async def _judge(self, vertex: Vertex, latest: ReadOnlyObject, owners: Iterable[ReadOnlyObject]) -> None:
-        verdict = await self._verdict(vertex, owners)
-        if verdict.solid:
-            loose = [*verdict.dangling, *verdict.waiting]
+        classified = await self._verdict(vertex, owners)
+        if classified.solid:
+            removable = [*classified.dangling, *classified.waiting]
             # With a solid owner the object stays; references to the others would only block or confuse later checks.
-            if loose:
-                await self.objects.drop_owners(vertex.identity, [owner["uid"] for owner in loose])
+            if removable:
+                await self.objects.drop_owners(vertex.identity, [owner["uid"] for owner in removable])
             return
-        if verdict.waiting and vertex.dependents:
+        if classified.waiting and vertex.dependents:
             if any(dependent.deleting_dependents for dependent in vertex.dependents.values()):
                 # The object and one of its dependents wait in a cycle: owners stop waiting for it, or none could ever
                 # be deleted.
@@ -154,16 +154,16 @@ class GarbageCollector(Controller):
             self.graph.found_missing(vertex.identity)
 
     async def _verdict(self, vertex: Vertex, owners: Iterable[ReadOnlyObject]) -> Verdict:
-        verdict = Verdict()
+        classified = Verdict()
         for reference in owners:
             owner = await self._owner(vertex, reference)
             if owner is None:
-                verdict.dangling.append(reference)
+                classified.dangling.append(reference)
             elif owner["metadata"].get("deletionTimestamp") and has_finalizer(owner, FOREGROUND):
-                verdict.waiting.append(reference)
+                classified.waiting.append(reference)
             else:
-                verdict.solid.append(reference)
-        return verdict
+                classified.solid.append(reference)
+        return classified
 
     async def _owner(self, vertex: Vertex, reference: ReadOnlyObject) -> ReadOnlyObject | None:
         """Return the stored owner of a reference; None if it does not exist."""
@@ -213,16 +213,16 @@ class GarbageOrphaner(Controller):
     async def reconcile(self, key: Key) -> Outcome:
         """Remove the owner from its dependents, then remove its finalizer."""
         objects = self._collector.objects
-        vertex = self._collector.graph.vertices.get(key.name)
-        if vertex is None:
+        node = self._collector.graph.vertices.get(key.name)
+        if node is None:
             return DONE
-        for dependent in list(vertex.dependents.values()):
+        for dependent in list(node.dependents.values()):
             try:
                 await objects.drop_owners(dependent.identity, [key.name])
             except NotFound:
                 continue
         # Last: once the owner is gone, the collector would delete dependents that still name it.
-        await objects.remove_finalizer(vertex.identity, ORPHAN)
+        await objects.remove_finalizer(node.identity, ORPHAN)
         return DONE
 
 

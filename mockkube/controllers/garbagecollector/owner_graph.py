@@ -86,7 +86,7 @@ def _held(obj: ReadOnlyObject | None, finalizer: str) -> bool:
 
 
 class OwnerGraph:
-    """Nodes by uid. Objects to process are passed to `check` and `orphan`, as uids."""
+    """Nodes by uid. Objects to process are passed to `attempt_to_delete` and `attempt_to_orphan`, as uids."""
 
     def __init__(
         self, check: Callable[[str], None], orphan: Callable[[str], None], misplaced: Callable[[Vertex, str], None]
@@ -94,9 +94,8 @@ class OwnerGraph:
         self.vertices: dict[str, Vertex] = {}
         # Owners known not to exist.
         self._absent: LRUCache[Identity, None] = LRUCache(_ABSENT_MAX)
-        # `misplaced` gets a dependent, and the uid of its owner, which is in another namespace.
+        # `report_invalid_namespace` gets a dependent, and the uid of its owner, which is in another namespace.
         self._check, self._orphan, self._misplaced = check, orphan, misplaced
-        """`misplaced` is told of a dependent whose owner, by uid, is in another namespace."""
 
     def absent(self, identity: Identity) -> bool:
         """Return whether an owner is known not to exist."""
@@ -119,23 +118,23 @@ class OwnerGraph:
             old = None
         if old is not None and not _matters(old, obj):
             return
-        vertex = self.vertices.get(obj["metadata"]["uid"])
-        if vertex is not None and vertex.virtual:
-            vertex = self._observed(vertex, identity_of(obj))
-        if vertex is None:
-            vertex = self._new(obj)
+        node = self.vertices.get(obj["metadata"]["uid"])
+        if node is not None and node.virtual:
+            node = self._observed(node, identity_of(obj))
+        if node is None:
+            node = self._new(obj)
         else:
-            self._changed(vertex, obj)
-        self._transitions(old, obj, vertex)
+            self._changed(node, obj)
+        self._transitions(old, obj, node)
 
     def _new(self, obj: ReadOnlyObject) -> Vertex:
         owners = tuple(obj["metadata"].get("ownerReferences", ()))
-        vertex = Vertex(identity_of(obj), owners)
-        vertex.being_deleted = bool(obj["metadata"].get("deletionTimestamp"))
-        vertex.deleting_dependents = _held(obj, FOREGROUND)
-        self.vertices[vertex.identity.uid] = vertex
-        self._join(vertex, owners)
-        return vertex
+        node = Vertex(identity_of(obj), owners)
+        node.being_deleted = bool(obj["metadata"].get("deletionTimestamp"))
+        node.deleting_dependents = _held(obj, FOREGROUND)
+        self.vertices[node.identity.uid] = node
+        self._join(node, owners)
+        return node
 
     def _changed(self, vertex: Vertex, obj: ReadOnlyObject) -> None:
         owners = tuple(obj["metadata"].get("ownerReferences", ()))
@@ -173,24 +172,24 @@ class OwnerGraph:
             self._check(uid)
 
     def _gone(self, obj: ReadOnlyObject) -> None:
-        vertex = self.vertices.get(obj["metadata"]["uid"])
-        if vertex is not None:
-            self._remove(vertex, identity_of(obj))
+        node = self.vertices.get(obj["metadata"]["uid"])
+        if node is not None:
+            self._remove(node, identity_of(obj))
 
     def found_missing(self, identity: Identity) -> None:
         """Remove an object that does not exist on the server, even if it was observed before."""
-        vertex = self.vertices.get(identity.uid)
-        if vertex is None:
+        node = self.vertices.get(identity.uid)
+        if node is None:
             return
-        if vertex.virtual:
-            split = _split(vertex.dependents.values(), identity)
+        if node.virtual:
+            split = _split(node.dependents.values(), identity)
             if split.disagreeing:
-                self._partly_missing(vertex, identity, split)
+                self._partly_missing(node, identity, split)
                 return
-        elif vertex.identity != identity:
-            self._check_missing(identity, _split(vertex.dependents.values(), identity).agreeing)
+        elif node.identity != identity:
+            self._check_missing(identity, _split(node.dependents.values(), identity).agreeing)
             return
-        self._remove(vertex, identity)
+        self._remove(node, identity)
 
     def _partly_missing(self, vertex: Vertex, identity: Identity, split: "_Split") -> None:
         """Keep the node for the dependents that state another identity for this uid."""

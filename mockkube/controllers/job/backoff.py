@@ -39,7 +39,7 @@ def _containers_end(pod: ReadOnlyObject) -> datetime | None:
     sidecars = [one["name"] for one in initial if one.get("restartPolicy") == "Always"]
     ends = _ends(status.get("containerStatuses") or ())
     side = _ends(one for one in status.get("initContainerStatuses") or () if one["name"] in sidecars)
-    # `_ends` returns None while one still runs, and an empty list where there is no status at all.
+    # `_finish_times` returns None while one still runs, and an empty list where there is no status at all.
     if side is None or (ends is None and not side):
         return None
     return max((ends or []) + side, default=None)

@@ -87,8 +87,8 @@ def _overall_failure(tally: Tally, now: datetime) -> _Failure | None:
 def _index_failure(tally: Tally) -> _Failure | None:
     if not is_indexed(tally.job) or not tally.lost:
         return None
-    most = tally.job["spec"].get("maxFailedIndexes")
-    if most is not None and len(tally.lost) > most:
+    failed_max = tally.job["spec"].get("maxFailedIndexes")
+    if failed_max is not None and len(tally.lost) > failed_max:
         return _Failure("MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes")
     if len(tally.lost) + len(tally.done) >= completions_of(tally.job):
         return _Failure("FailedIndexes", "Job has failed indexes")
@@ -182,8 +182,8 @@ def _may_go(tally: Tally, pod: ReadOnlyObject, end: ReadOnlyObject | None) -> bo
         return False
     index = index_of(pod)
     # The last failed pod of an index carries the failure count for its replacement, so it must not disappear first.
-    waits = is_limited_per_index(tally.job) and index in tally.waiting
-    return not waits or tally.waiting[index or 0]["metadata"]["uid"] != pod["metadata"]["uid"]
+    is_delayed = is_limited_per_index(tally.job) and index in tally.waiting
+    return not is_delayed or tally.waiting[index or 0]["metadata"]["uid"] != pod["metadata"]["uid"]
 
 
 def _note_success(tally: Tally, pod: ReadOnlyObject, done: Release) -> None:
@@ -201,19 +201,19 @@ def _note_success(tally: Tally, pod: ReadOnlyObject, done: Release) -> None:
 def _note_failure(tally: Tally, pod: ReadOnlyObject, done: Release) -> None:
     if tally.is_uncounted(pod, "failed") or not tally.asks_for(pod):
         return
-    judgement = judge_failure(tally.job, pod)
-    done.actions += [judgement.action] if judgement.action else []
+    policy_result = judge_failure(tally.job, pod)
+    done.actions += [policy_result.action] if policy_result.action else []
     # A failure that the policy ignores lets the pod go without counting it.
-    if judgement.counts:
+    if policy_result.counts:
         tally.uncounted("failed").append(pod["metadata"]["uid"])
         done.changed = True
 
 
 def _note_indexes(tally: Tally) -> bool:
     status, completed = tally.status, str(tally.done)
-    lost = None if tally.lost is None else str(tally.lost)
-    changed = completed != status.get("completedIndexes", "") or lost != status.get("failedIndexes")
-    status.update(succeeded=len(tally.done), completedIndexes=completed, failedIndexes=lost)
+    failed = None if tally.lost is None else str(tally.lost)
+    changed = completed != status.get("completedIndexes", "") or failed != status.get("failedIndexes")
+    status.update(succeeded=len(tally.done), completedIndexes=completed, failedIndexes=failed)
     return changed
 
 

@@ -69,9 +69,9 @@ class Jobs(Controller):
             deleted=self._pod_deleted,
         )
         self.pods = self.follow("Pod", self._pod_changed)
-        watched = (Watched(self.pods, "", "pods"), Watched(self.jobs, "batch", "jobs"))
-        waits = setting.capabilities.enabled("StaleControllerConsistencyJob")
-        self._writes = OwnWrites(self.clock, "job_controller", setting.metrics, watched if waits else ())
+        tracked = (Watched(self.pods, "", "pods"), Watched(self.jobs, "batch", "jobs"))
+        checks_consistency = setting.capabilities.enabled("StaleControllerConsistencyJob")
+        self._writes = OwnWrites(self.clock, "job_controller", setting.metrics, tracked if checks_consistency else ())
         self._hand = JobHand(
             pods=PodHand(self.client, self.events),
             expectations=self._expectations,
@@ -152,11 +152,11 @@ class Jobs(Controller):
 
     async def _sync(self, key: Key, job: ReadOnlyObject) -> None:
         begun, settled = self.clock.monotonic(), self._expectations.satisfied(key)
-        tally = tally_of(job, await self._pods_of(job), self._rules, self._memory.released(key))
-        if not tally.status.get("startTime") and not is_suspended(job):
-            tally.status["startTime"] = render_time(self.clock.now())
-        streak = self._memory.streak(key).after(tally.new_succeeded, tally.new_failed)
-        sync = Sync(key, tally, streak, settled)
+        pod_counts = tally_of(job, await self._pods_of(job), self._rules, self._memory.released(key))
+        if not pod_counts.status.get("startTime") and not is_suspended(job):
+            pod_counts.status["startTime"] = render_time(self.clock.now())
+        streak = self._memory.streak(key).after(pod_counts.new_succeeded, pod_counts.new_failed)
+        sync = Sync(key, pod_counts, streak, settled)
         failed = True
         try:
             await self._see_to(sync)
@@ -189,9 +189,9 @@ class Jobs(Controller):
 
     async def _stop(self, sync: Sync) -> None:
         """Delete the active pods of a job that is to finish; it finishes once all are terminating."""
-        tally = sync.tally
-        await self._hand.delete(sync, tally.active_pods, untrack=False)
-        if tally.active > 0 or not sync.settled:
+        pod_counts = sync.tally
+        await self._hand.delete(sync, pod_counts.active_pods, untrack=False)
+        if pod_counts.active > 0 or not sync.settled:
             sync.end = None
 
     async def _go_on(self, sync: Sync) -> None:
@@ -220,10 +220,10 @@ class Jobs(Controller):
         return new
 
     def _note_counts(self, sync: Sync) -> None:
-        tally, status = sync.tally, sync.tally.status
-        counts: Object = {"active": tally.active, "ready": tally.ready}
+        pod_counts, status = sync.tally, sync.tally.status
+        counts: Object = {"active": pod_counts.active, "ready": pod_counts.ready}
         if self._rules.replacement_policy:
-            counts["terminating"] = tally.terminating
+            counts["terminating"] = pod_counts.terminating
         known = {"active": status.get("active", 0), **{name: status.get(name) for name in ("ready", "terminating")}}
         # Compared with the old counts: an unchanged status is not written.
         sync.flush = sync.flush or {"terminating": None, **counts} != known
@@ -232,29 +232,29 @@ class Jobs(Controller):
 
     async def _track(self, sync: Sync) -> None:
         """Write finished pods to the status, remove their finalizers, count them, finish the job."""
-        tally, now = sync.tally, self.clock.now()
-        pending = {pod["metadata"]["uid"]: None for pod in tally.pods if tally.is_pending(pod)}
-        sync.flush = tally.exchange(pending) or sync.flush
+        pod_counts, now = sync.tally, self.clock.now()
+        pending = {pod["metadata"]["uid"]: None for pod in pod_counts.pods if pod_counts.is_pending(pod)}
+        sync.flush = pod_counts.exchange(pending) or sync.flush
         # The order makes counting exact: uids are stored before finalizers go, and counted only after that. A crash in
         # between repeats a step without effect.
-        released = release(tally, sync.end)
+        released = release(pod_counts, sync.end)
         for action in released.actions:
             self._metrics.judged(action)
         sync.flush = released.changed or sync.flush
         end = sync.end
         if end is not None:
-            sync.flush = announce(tally, end) or sync.flush
+            sync.flush = announce(pod_counts, end) or sync.flush
             end = final(end, now)
         if sync.flush:
             await self._write(sync)
             self._memory.remember_streak(sync.key, sync.streak)
         error = await self._let_go(sync, released.pods, pending)
-        sync.flush = tally.exchange(pending)
+        sync.flush = pod_counts.exchange(pending)
         if error is not None:
             if sync.flush:
                 await self._write(sync)
             raise error
-        ended = end is not None and not released.partial and enact(tally, end, now)
+        ended = end is not None and not released.partial and enact(pod_counts, end, now)
         if ended or sync.flush:
             await self._write(sync)
         if ended and end is not None:

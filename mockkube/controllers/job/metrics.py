@@ -110,7 +110,7 @@ class JobMetrics:
                 reason = "recreate_terminating_or_failed"
         if failed:
             self._created.labels(reason, "failed").inc()
-        self._created.labels(reason, "succeeded").inc()  # upstream counts those that failed here as well
+        self._created.labels(reason, "succeeded").inc()  # as upstream: failed ones are counted here as well
 
     def pod_changed(self, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
         """Count pods that finished and still have the tracking finalizer, and those that lost it."""

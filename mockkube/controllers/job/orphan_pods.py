@@ -40,9 +40,9 @@ class JobOrphans(Controller):
         pod = change.object
         if not is_tracked(pod):
             return
-        going = change.type is EventType.DELETED or terminating(pod)
+        is_leaving = change.type is EventType.DELETED or terminating(pod)
         # A pod that the job still owns is left to the job's own sync, which counts it first.
-        if controller_of(pod) is None or (going and self._is_left_alone(pod)):
+        if controller_of(pod) is None or (is_leaving and self._is_left_alone(pod)):
             self.keys.add(key_of(pod))
 
     def _is_left_alone(self, pod: ReadOnlyObject) -> bool:

@@ -65,26 +65,26 @@ class JobHand:
 
     async def manage(self, sync: Sync) -> None:
         """Create or delete pods until the wanted number is active."""
-        job, tally = sync.job, sync.tally
-        wanted = 0 if is_suspended(job) else _wanted(tally)
-        gone = surplus(job, tally.active_pods, max(tally.active - wanted, 0))
+        job, pod_counts = sync.job, sync.tally
+        wanted = 0 if is_suspended(job) else _wanted(pod_counts)
+        surplus_pods = surplus(job, pod_counts.active_pods, max(pod_counts.active - wanted, 0))
         sync.action = "tracking"
-        if gone or is_suspended(job):
+        if surplus_pods or is_suspended(job):
             sync.action = "pods_deleted"
             # Suspending deletes all pods in one sync, without the limit, as upstream.
-            gone = gone if is_suspended(job) else gone[:BURST_MAX]
-            self.expectations.expect_deletions(sync.key, [pod["metadata"]["uid"] for pod in gone])
-            await self.delete(sync, gone, untrack=True)
+            surplus_pods = surplus_pods if is_suspended(job) else surplus_pods[:BURST_MAX]
+            self.expectations.expect_deletions(sync.key, [pod["metadata"]["uid"] for pod in surplus_pods])
+            await self.delete(sync, surplus_pods, untrack=True)
             return
-        leaving = tally.terminating if tally.rules.replaces_terminated_only(job) else 0
-        missing = wanted - leaving - tally.active
+        leaving = pod_counts.terminating if pod_counts.rules.replaces_terminated_only(job) else 0
+        missing = wanted - leaving - pod_counts.active
         if missing > 0:
             sync.action = "pods_created"
             await self._replace(sync, min(missing, BURST_MAX))
 
     async def _replace(self, sync: Sync, count: int) -> None:
         """Create pods, or requeue the job if its backoff is not over."""
-        tally, now = sync.tally, self.clock.now()
+        pod_counts, now = sync.tally, self.clock.now()
         # With backoffLimitPerIndex every index has a backoff of its own.
         left = 0.0 if is_limited_per_index(sync.job) else sync.streak.seconds_left(now)
         if left > 0:
@@ -92,36 +92,36 @@ class JobHand:
             return
         indexes: list[int | None] = [None] * count
         if is_indexed(sync.job):
-            free = tally.free_indexes(count)
-            waits = {index: index_seconds_left(tally.waiting.get(index), now) for index in free}
-            indexes = [index for index in free if waits[index] <= 0]
+            free = pod_counts.free_indexes(count)
+            delays = {index: index_seconds_left(pod_counts.waiting.get(index), now) for index in free}
+            indexes = [index for index in free if delays[index] <= 0]
             if free and not indexes:
-                self.keys.add_after(sync.key, max(min(waits.values()), BATCH_SECONDS))
+                self.keys.add_after(sync.key, max(min(delays.values()), BATCH_SECONDS))
                 return
         await self._create(sync, indexes)
 
     async def _create(self, sync: Sync, indexes: Sequence[int | None]) -> None:
-        job, tally, count = sync.job, sync.tally, len(indexes)
+        job, pod_counts, count = sync.job, sync.tally, len(indexes)
         self.expectations.expect_creations(sync.key, count)
         template = template_of(job)
 
         async def create(position: int) -> None:
             index = indexes[position]
-            pod = new_pod(job, template, index, self._inherited(tally, index))
+            pod = new_pod(job, template, index, self._inherited(pod_counts, index))
             try:
                 self.writes.wrote(sync.key, "Pod", await self.pods.create(pod, job))
             except ApiError as error:
                 # In a terminating namespace no retry can succeed.
                 if is_namespace_terminating(error):
                     return
-                self.metrics.created(tally, failed=True)
+                self.metrics.created(pod_counts, failed=True)
                 raise
-            self.metrics.created(tally, failed=False)
+            self.metrics.created(pod_counts, failed=False)
 
         done = await slow_start(count, create)
         if done.successes < count:
             self.expectations.creation_seen(sync.key, count - done.successes)
-        tally.active += done.successes
+        pod_counts.active += done.successes
         sync.error = done.error
 
     def _inherited(self, tally: Tally, index: int | None) -> dict[str, str]:
@@ -134,7 +134,7 @@ class JobHand:
 
     async def delete(self, sync: Sync, pods: Sequence[ReadOnlyObject], *, untrack: bool) -> None:
         """Delete pods; with `untrack` remove their finalizer first, so that they are not counted."""
-        tally = sync.tally
+        pod_counts = sync.tally
         for pod in pods:
             try:
                 if untrack and is_tracked(pod):
@@ -147,9 +147,9 @@ class JobHand:
                     sync.error = sync.error or error
                     continue
             # The counts go into the status of this same sync, before any event arrives.
-            tally.active -= 1
-            tally.terminating += 1
-            tally.ready -= is_ready(pod)
+            pod_counts.active -= 1
+            pod_counts.terminating += 1
+            pod_counts.ready -= is_ready(pod)
 
 
 def _wanted(tally: Tally) -> int:

@@ -109,9 +109,9 @@ class Tally:
     def _fails_index(self, pod: ReadOnlyObject) -> bool:
         if not self.is_failed(pod):
             return False
-        judgement = judge_failure(self.job, pod)
+        policy_result = judge_failure(self.job, pod)
         limit = self.job["spec"]["backoffLimitPerIndex"]
-        return judgement.action == "FailIndex" or (judgement.counts and index_failures(pod) >= limit)
+        return policy_result.action == "FailIndex" or (policy_result.counts and index_failures(pod) >= limit)
 
     def _find_waiting(self, lost: Intervals) -> dict[int, ReadOnlyObject]:
         taken, waiting = indexes_of(self.active_pods), dict[int, ReadOnlyObject]()
@@ -163,7 +163,7 @@ def tally_of(job: ReadOnlyObject, pods: Iterable[ReadOnlyObject], rules: Rules, 
     # Lists are copied because counting changes them, and the informer's object is shared.
     status["uncountedTerminatedPods"] = {kind: list(uids) for kind, uids in uncounted.items()}
     status["conditions"] = list(status.get("conditions") or ())
-    every = list(pods)
-    tally = Tally(job, every, rules, released, status, [pod for pod in every if is_active(pod)])
-    tally.count()
-    return tally
+    all_pods = list(pods)
+    pod_counts = Tally(job, all_pods, rules, released, status, [pod for pod in all_pods if is_active(pod)])
+    pod_counts.count()
+    return pod_counts

@@ -124,9 +124,9 @@ def new_pod(job: ReadOnlyObject, template: ReadOnlyObject, index: int | None, an
 
 def surplus(job: ReadOnlyObject, active: Sequence[ReadOnlyObject], at_least: int) -> list[ReadOnlyObject]:
     """Return the pods to delete: those with invalid or duplicate index, then the lowest ranked."""
-    gone, left = _unasked(job, active) if is_indexed(job) else ([], list(active))
-    more = max(at_least - len(gone), 0)
-    return gone + sorted(left, key=_worth)[:more]
+    removable, left = _unasked(job, active) if is_indexed(job) else ([], list(active))
+    more = max(at_least - len(removable), 0)
+    return removable + sorted(left, key=_worth)[:more]
 
 
 def _unasked(
@@ -134,19 +134,19 @@ def _unasked(
 ) -> tuple[list[ReadOnlyObject], list[ReadOnlyObject]]:
     """Split pods into those with invalid or duplicate index and the others."""
     by_index: dict[int, list[ReadOnlyObject]] = {}
-    gone = []
+    removable = []
     for pod in active:
         index = valid_index_of(pod, job)
         if index is None:
-            gone.append(pod)
+            removable.append(pod)
         else:
             by_index.setdefault(index, []).append(pod)
     left = []
     for _, same in sorted(by_index.items()):
         *worse, best = sorted(same, key=_worth)
-        gone += worse
+        removable += worse
         left.append(best)
-    return gone, left
+    return removable, left
 
 
 def _worth(pod: ReadOnlyObject) -> tuple[float, ...]:

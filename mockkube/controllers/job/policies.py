@@ -30,8 +30,8 @@ class Judgement:
 def judge_failure(job: ReadOnlyObject, pod: ReadOnlyObject) -> Judgement:
     """Return the result of the first rule of the failure policy that matches a pod."""
     for index, rule in enumerate((job["spec"].get("podFailurePolicy") or {}).get("rules") or ()):
-        if (what := _match(rule, pod)) is not None:
-            message = f"{what} matching {rule['action']} rule at index {index}"
+        if (description := _match(rule, pod)) is not None:
+            message = f"{description} matching {rule['action']} rule at index {index}"
             return Judgement(rule["action"], message if rule["action"] == "FailJob" else "")
     return Judgement()
 

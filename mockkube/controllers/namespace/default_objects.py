@@ -88,14 +88,14 @@ class RootCertificates(Controller):
 
     async def reconcile(self, key: Key) -> Outcome:
         """Create the ConfigMap of a namespace, or restore its content."""
-        published = self.maps.get(Key(key.name, ROOT_CA))
+        config_map = self.maps.get(Key(key.name, ROOT_CA))
         data = {"ca.crt": await self._certificate()}
-        if published is None:
+        if config_map is None:
             await self._create(key.name, data)
-        elif published.get("data", {}) != data or not _described(published):
-            metadata = published["metadata"]
+        elif config_map.get("data", {}) != data or not _described(config_map):
+            metadata = config_map["metadata"]
             annotations = {**metadata.get("annotations", {}), _DESCRIPTION: _TEXT}
-            changed: Object = {**published, "metadata": {**metadata, "annotations": annotations}, "data": data}
+            changed: Object = {**config_map, "metadata": {**metadata, "annotations": annotations}, "data": data}
             await self.client.update("ConfigMap", changed)
         return DONE
 
@@ -112,7 +112,7 @@ class RootCertificates(Controller):
         try:
             await self.client.create("ConfigMap", {"metadata": metadata, "data": data})
         except (NotFound, AlreadyExists):
-            return  # the namespace is gone, or the server was faster
+            return  # the namespace is gone, or the API server created it first
         except ApiError as error:
             if not is_namespace_terminating(error):
                 raise

@@ -99,7 +99,7 @@ class NamespaceController(Controller):
             try:
                 await self._empty_of(kind, namespace, remains)
             except (NotFound, MethodNotAllowed):
-                continue  # not served
+                continue  # the server does not serve this kind
             except ApiError as error:
                 remains.errors.append(self._told(kind, namespace, error))
             if kind.name == "Pod" and self._pods_first and remains.resources:

@@ -1,8 +1,9 @@
 """node-lifecycle-controller: monitors heartbeats of nodes, and sets taints, labels and pod conditions.
 
-Four queues share one memory: condition taints and labels of a node, immediately (`NodeTaints`); health of all nodes,
-every few seconds (`NodeMonitor`); NoExecute taints at the rate of a zone (`NodeEvictions`); pods bound to a node that
-is already lost (`LatePods`). upstream 1.36: pkg/controller/nodelifecycle/node_lifecycle_controller.go
+Four queues share one memory: condition taints and labels of a node, immediately (`NodeTaintController`); health of all
+nodes, every few seconds (`NodeHealthMonitor`); NoExecute taints at the rate of a zone (`NodeEvictionController`); pods
+bound to a node that is already lost (`PodOnLostNodeController`).
+upstream 1.36: pkg/controller/nodelifecycle/node_lifecycle_controller.go
 """
 
 from collections.abc import Iterable, Mapping
@@ -178,11 +179,11 @@ class LatePods(Controller):
 
 def build(setting: Setting) -> Iterable[Controller]:
     """Return the queues, and taint eviction too where it is no controller of its own."""
-    memory = NodeMemory(setting)
+    health_map = NodeMemory(setting)
     yield NodeTaints(setting)
-    yield NodeMonitor(setting, memory)
-    yield NodeEvictions(setting, memory)
-    yield LatePods(setting, memory)
+    yield NodeMonitor(setting, health_map)
+    yield NodeEvictions(setting, health_map)
+    yield LatePods(setting, health_map)
     # With the gate disabled taint eviction runs inside this controller, and stops with it.
     if not setting.capabilities.enabled(SEPARATE_GATE):
         yield TaintEviction(setting)

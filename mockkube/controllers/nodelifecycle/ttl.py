@@ -13,7 +13,7 @@ ANNOTATION: Final = "node.alpha.kubernetes.io/ttl"
 
 
 class Step(NamedTuple):
-    """Cluster sizes (in nodes) with the same TTL: it begins above the previous `most`, and ends below `least`."""
+    """Range of cluster sizes (in nodes) with one TTL; a cluster leaves it below `size_min` or above `size_max`."""
 
     least: int
     most: int

@@ -41,10 +41,10 @@ def _first(labels: ReadOnlyObject, names: Iterable[str]) -> str:
 
 def state_of(ready: Sequence[bool], unhealthy_threshold: float) -> ZoneState:
     """Return the state of a zone from the readiness of its nodes."""
-    lost = len(ready) - sum(ready)
-    if lost and lost == len(ready):
+    not_ready = len(ready) - sum(ready)
+    if not_ready and not_ready == len(ready):
         return ZoneState.FULL
-    if lost > _FEW and lost / len(ready) >= unhealthy_threshold:
+    if not_ready > _FEW and not_ready / len(ready) >= unhealthy_threshold:
         return ZoneState.PARTIAL
     return ZoneState.NORMAL
 

@@ -22,7 +22,7 @@ def pod_from(
     metadata = template.get("metadata") or {}
     name = owner["metadata"]["name"]
     prefix = f"{name}-"
-    made: Object = {
+    new_metadata: Object = {
         # A name that no longer fits with a dash is used without one, as upstream.
         "generateName": name if names.dns_subdomain(prefix, prefix=True) else prefix,
         "namespace": owner["metadata"]["namespace"],
@@ -30,10 +30,10 @@ def pod_from(
         "ownerReferences": [reference_to(owner, api_version, kind)],
     }
     if annotations := metadata.get("annotations"):
-        made["annotations"] = dict(annotations)
+        new_metadata["annotations"] = dict(annotations)
     if finalizers := metadata.get("finalizers"):
-        made["finalizers"] = list(finalizers)
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": made, "spec": dict(template["spec"])}
+        new_metadata["finalizers"] = list(finalizers)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": new_metadata, "spec": dict(template["spec"])}
 
 
 def is_namespace_terminating(error: ApiError) -> bool:

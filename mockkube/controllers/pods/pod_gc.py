@@ -77,12 +77,14 @@ class PodGC(Controller):
         pods = self.pods.list()
         if self._kept_max:
             await self._remove(surplus(pods, self._kept_max), "terminated")
-        going = [pod for pod in pods if terminating(pod)]
-        stuck = [pod for pod in going if out_of_service(self.nodes.get(Key("", pod["spec"].get("nodeName", ""))))]
+        terminating_pods = [pod for pod in pods if terminating(pod)]
+        stuck = [
+            pod for pod in terminating_pods if out_of_service(self.nodes.get(Key("", pod["spec"].get("nodeName", ""))))
+        ]
         await self._remove(sorted(stuck, key=_age), "out-of-service")
-        lost = await self._lost_nodes(pods)
-        await self._remove([pod for pod in pods if pod["spec"].get("nodeName") in lost], "orphaned")
-        await self._remove([pod for pod in going if not pod["spec"].get("nodeName")], "unscheduled")
+        deleted_nodes = await self._lost_nodes(pods)
+        await self._remove([pod for pod in pods if pod["spec"].get("nodeName") in deleted_nodes], "orphaned")
+        await self._remove([pod for pod in terminating_pods if not pod["spec"].get("nodeName")], "unscheduled")
         return Again(after=SWEEP_SECONDS)
 
     async def _lost_nodes(self, pods: Sequence[ReadOnlyObject]) -> set[str]:

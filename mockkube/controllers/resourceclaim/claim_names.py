@@ -40,8 +40,8 @@ def may_reserve(claim: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
     """Return whether an allocated claim is not reserved for a pod yet and has room for it."""
     status = claim.get("status", {})
     reserved = status.get("reservedFor", ())
-    mine = any(one["uid"] == pod["metadata"]["uid"] for one in reserved)
-    return "allocation" in status and not mine and len(reserved) < RESERVED_MAX
+    is_reserved = any(one["uid"] == pod["metadata"]["uid"] for one in reserved)
+    return "allocation" in status and not is_reserved and len(reserved) < RESERVED_MAX
 
 
 def reserved_for(claim: ReadOnlyObject, pod: ReadOnlyObject) -> Object:

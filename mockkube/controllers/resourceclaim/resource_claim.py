@@ -1,6 +1,7 @@
 """resourceclaim-controller: creates claims from the templates of pods, and frees claims of finished pods.
 
-Two queues: `PodClaims` by pod, `ClaimReservations` by claim. upstream 1.36: pkg/controller/resourceclaim/controller.go
+Two queues: `ResourceClaimController` by pod, `ResourceClaimReservationController` by claim.
+upstream 1.36: pkg/controller/resourceclaim/controller.go
 differs: claims shared by a PodGroup (DRAWorkloadResourceClaims, alpha) are not created.
 """
 
@@ -48,19 +49,19 @@ class PodClaims(Controller):
         self._prioritized_list = setting.capabilities.enabled("DRAPrioritizedList")
 
     def _pod_changed(self, change: Change) -> None:
-        pod, gone = change.object, change.type is EventType.DELETED
+        pod, is_deleted = change.object, change.type is EventType.DELETED
         names = _names(pod)
         # The scheduler creates this claim for extended resources; the pod's spec does not name it.
         extended = pod.get("status", {}).get("extendedResourceClaimStatus")
         if not pod["spec"].get("resourceClaims") and not extended:
             return
-        if gone:
+        if is_deleted:
             self.reservations.forget(pod)
-        if gone or done(pod):
+        if is_deleted or done(pod):
             made = [extended["resourceClaimName"]] if extended else []
             for name in (*names, *made):
                 self.reservations.keys.add(Key(pod["metadata"]["namespace"], name))
-        if not gone and not terminating(pod):
+        if not is_deleted and not terminating(pod):
             self.keys.add(key_of(pod))
 
     def _template_changed(self, change: Change) -> None:
@@ -166,8 +167,8 @@ class PodClaims(Controller):
 
 
 def _names(pod: ReadOnlyObject) -> list[str]:
-    wishes = pod["spec"].get("resourceClaims", ())
-    return [known.name for wanted in wishes if (known := device_claim(pod, wanted)).name]
+    entries = pod["spec"].get("resourceClaims", ())
+    return [known.name for wanted in entries if (known := device_claim(pod, wanted)).name]
 
 
 def _claims_of(pod: ReadOnlyObject) -> list[str]:

@@ -105,8 +105,8 @@ def _claim_volumes(owner: ReadOnlyObject, ordinal: int) -> Iterator[Object]:
 
 def new_pod(owner: ReadOnlyObject, revision: str, ordinal: int) -> Object:
     """Return the pod of an ordinal for a revision of the set."""
-    made = pod_from(owner["spec"]["template"], owner, API_VERSION, KIND, labels={HASH_LABEL: revision})
-    pod = with_identity(owner, made, ordinal)
+    unnamed_pod = pod_from(owner["spec"]["template"], owner, API_VERSION, KIND, labels={HASH_LABEL: revision})
+    pod = with_identity(owner, unnamed_pod, ordinal)
     network = {"hostname": pod["metadata"]["name"], "subdomain": owner["spec"].get("serviceName", "")}
     pod["spec"] = {**pod["spec"], **{name: value for name, value in network.items() if value}}
     return with_storage(owner, pod)

@@ -56,11 +56,11 @@ def same_meaning(capabilities: Capabilities) -> Same:
 
     def same(owner: ReadOnlyObject, revision: ReadOnlyObject) -> bool:
         try:
-            seen = decode(restored(owner, revision))
+            decoded = decode(restored(owner, revision))
         except Internal:
             return False
-        default_template(seen["spec"]["template"], capabilities)
-        return data_of(seen) == data_of(owner)
+        default_template(decoded["spec"]["template"], capabilities)
+        return data_of(decoded) == data_of(owner)
 
     return same
 

@@ -201,13 +201,13 @@ def roster_of(
     owner: ReadOnlyObject, editions: Editions, pods: Iterable[ReadOnlyObject], now: datetime, rules: Rules
 ) -> Roster:
     """Return the plan of a set with these pods; pods without an ordinal are ignored."""
-    present, asked = {ordinal_of(pod): pod for pod in pods}, ordinals(owner)
-    condemned = sorted((one for one in present if one >= 0 and one not in asked), reverse=True)
+    present, wanted_ordinals = {ordinal_of(pod): pod for pod in pods}, ordinals(owner)
+    condemned = sorted((one for one in present if one >= 0 and one not in wanted_ordinals), reverse=True)
     # An ordered set creates one pod at a time anyway.
     burst = BURST_MAX if owner["spec"].get("podManagementPolicy") == "Parallel" else 1
-    made = islice((one for one in asked if one not in present), burst)
-    planned = {ordinal: editions.pod(ordinal) for ordinal in made}
-    known = {ordinal: pod for ordinal, pod in present.items() if ordinal in asked} | planned
+    missing_ordinals = islice((one for one in wanted_ordinals if one not in present), burst)
+    planned = {ordinal: editions.pod(ordinal) for ordinal in missing_ordinals}
+    known = {ordinal: pod for ordinal, pod in present.items() if ordinal in wanted_ordinals} | planned
     return Roster(
         owner=owner,
         current=editions.current_name,
@@ -216,8 +216,8 @@ def roster_of(
         condemned=[present[ordinal] for ordinal in condemned],
         now=now,
         rules=rules,
-        missing=len(asked) - len(known),
-        highest_missing=next((one for one in reversed(asked) if one not in known), -1),
+        missing=len(wanted_ordinals) - len(known),
+        highest_missing=next((one for one in reversed(wanted_ordinals) if one not in known), -1),
     )
 
 

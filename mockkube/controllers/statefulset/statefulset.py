@@ -46,16 +46,18 @@ class StatefulSets(Controller):
         super().__init__(setting)
         version = setting.capabilities.version
         self.sets = self.follow(KIND)
-        heirs = Heirs(self.sets, KIND, added=self._changed, updated=self._pod_updated, deleted=self._changed)
-        self.pods = self.follow("Pod", heirs.heed)
+        pod_handler = Heirs(self.sets, KIND, added=self._changed, updated=self._pod_updated, deleted=self._changed)
+        self.pods = self.follow("Pod", pod_handler.heed)
         revisions = self.cache("ControllerRevision")
         self._archive = StatefulArchive(self.client, revisions, KIND, same=same_meaning(setting.capabilities))
         spelled = str.title if version >= _TITLED_EVENTS else str.lower
         claims = self.cache(CLAIM)
-        watched = [Watched(self.pods, "", "pods"), Watched(claims, "", "persistentvolumeclaims")]
-        watched.append(Watched(self.sets, "apps", "statefulsets"))
-        waits = setting.capabilities.enabled("StaleControllerConsistencyStatefulSet")
-        self._writes = OwnWrites(self.clock, "statefulset_controller", setting.metrics, watched if waits else ())
+        tracked = [Watched(self.pods, "", "pods"), Watched(claims, "", "persistentvolumeclaims")]
+        tracked.append(Watched(self.sets, "apps", "statefulsets"))
+        checks_consistency = setting.capabilities.enabled("StaleControllerConsistencyStatefulSet")
+        self._writes = OwnWrites(
+            self.clock, "statefulset_controller", setting.metrics, tracked if checks_consistency else ()
+        )
         self._hand = StatefulHand(self.client, self.events, self.pods, claims, self._writes, spelled)
         self._rules = Rules.of(setting.capabilities)
         self._exact = version >= _EXACT_AVAILABILITY
@@ -91,17 +93,17 @@ class StatefulSets(Controller):
         return self._next_look(owner, status, pods)
 
     async def _sync(self, owner: ReadOnlyObject, history: StatefulHistory, pods: Sequence[ReadOnlyObject]) -> Object:
-        editions = Editions(
+        revisioned_sets = Editions(
             current=restored(owner, history.current),
             current_name=history.current["metadata"]["name"],
             update=restored(owner, history.update),
             update_name=history.update["metadata"]["name"],
         )
-        roster = roster_of(owner, editions, pods, self.clock.now(), self._rules)
-        status, error = roster.status(pods), None
+        plan = roster_of(owner, revisioned_sets, pods, self.clock.now(), self._rules)
+        status, error = plan.status(pods), None
         if not terminating(owner):
-            done = await self._move(roster)
-            status, error = roster.status((*roster.replicas, *roster.condemned)), done.error
+            done = await self._move(plan)
+            status, error = plan.status((*plan.replicas, *plan.condemned)), done.error
             # Pods deleted for the update are still in the plan, but no longer count.
             status["currentReplicas"] -= done.successes
         status = completed(owner, status)
@@ -189,10 +191,12 @@ class StatefulSets(Controller):
         self._writes.wrote(key_of(owner), KIND, written)
 
     def _next_look(self, owner: ReadOnlyObject, status: ReadOnlyObject, pods: Sequence[ReadOnlyObject]) -> Outcome:
-        least, available = owner["spec"].get("minReadySeconds", 0), status["availableReplicas"]
+        min_ready_seconds, available = owner["spec"].get("minReadySeconds", 0), status["availableReplicas"]
         if not self._exact:
-            return Again(after=float(least)) if least > 0 and available != wanted(owner) else DONE
-        if least == 0 or status["readyReplicas"] == available:
+            return (
+                Again(after=float(min_ready_seconds)) if min_ready_seconds > 0 and available != wanted(owner) else DONE
+            )
+        if min_ready_seconds == 0 or status["readyReplicas"] == available:
             return DONE
-        left = seconds_to_availability(pods, least, self.clock.now())
-        return Again(after=float(least) if left is None else left)
+        left = seconds_to_availability(pods, min_ready_seconds, self.clock.now())
+        return Again(after=float(min_ready_seconds) if left is None else left)

@@ -171,8 +171,8 @@ class ClaimBinder(Controller):
             message = "waiting for first consumer to be created before binding"
             self._tell(claim, "Normal", "WaitForFirstConsumer", message)
             return
-        whom = f"pods {','.join(names)}" if len(names) > 1 else f"pod {names[0]}"
-        self._tell(claim, "Normal", "WaitForPodScheduled", f"waiting for {whom} to be scheduled")
+        waited_for = f"pods {','.join(names)}" if len(names) > 1 else f"pod {names[0]}"
+        self._tell(claim, "Normal", "WaitForPodScheduled", f"waiting for {waited_for} to be scheduled")
 
     async def _provision(self, claim: ReadOnlyObject, storage_class: ReadOnlyObject | None) -> None:
         if storage_class is None:
@@ -180,9 +180,9 @@ class ClaimBinder(Controller):
             self._tell(claim, "Warning", "ProvisioningFailed", message)
             return
         provisioner: str = storage_class["provisioner"]
-        takeover = migration_of_plugin(provisioner)
-        if takeover is not None:
-            provisioner = takeover.driver
+        migration = migration_of_plugin(provisioner)
+        if migration is not None:
+            provisioner = migration.driver
         # The plugin was removed from Kubernetes and has no CSI driver to migrate to.
         elif provisioner.startswith(IN_TREE):
             self._tell(claim, "Warning", "ProvisioningFailed", f"no volume plugin matched name: {provisioner}")

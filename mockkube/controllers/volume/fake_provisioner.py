@@ -59,9 +59,9 @@ class FakeProvisioner(Controller):
 
     async def _ensure_default_class(self) -> None:
         metadata = {"name": self._default_class, "annotations": {_DEFAULT: "true"}}
-        made: Object = {"metadata": metadata, "provisioner": PROVISIONER_NAME}
+        storage_class: Object = {"metadata": metadata, "provisioner": PROVISIONER_NAME}
         try:
-            await self.client.create("StorageClass", made)
+            await self.client.create("StorageClass", storage_class)
         except AlreadyExists:
             return
 

@@ -67,8 +67,8 @@ class ClaimProtection(Controller):
         # A pod that was replaced under its name while the watch was interrupted no longer uses its claims.
         if old is not None and old["metadata"]["uid"] != pod["metadata"]["uid"]:
             self._enqueue(old)
-        gone = change.type is EventType.DELETED or pod.get("status", {}).get("phase") in FINISHED
-        if gone or self._tracks_use or not pod["spec"].get("nodeName"):
+        has_ended = change.type is EventType.DELETED or pod.get("status", {}).get("phase") in FINISHED
+        if has_ended or self._tracks_use or not pod["spec"].get("nodeName"):
             self._enqueue(pod)
 
     def _enqueue(self, pod: ReadOnlyObject) -> None:

@@ -91,11 +91,11 @@ class VolumeKeeper(Controller):
         if modes[0] == modes[1]:
             self._claims.add(key_of(claim))
             return
-        to, of = claim["metadata"]["name"], volume["metadata"]["name"]
-        mine = f'Cannot bind PersistentVolume to requested PersistentVolumeClaim "{to}" {_MODES}'
-        its = f'Cannot bind PersistentVolume "{of}" to requested PersistentVolumeClaim {_MODES}'
-        self.events.record(volume, "Warning", "VolumeMismatch", mine)
-        self.events.record(claim, "Warning", "VolumeMismatch", its)
+        claim_name, volume_name = claim["metadata"]["name"], volume["metadata"]["name"]
+        volume_message = f'Cannot bind PersistentVolume to requested PersistentVolumeClaim "{claim_name}" {_MODES}'
+        claim_message = f'Cannot bind PersistentVolume "{volume_name}" to requested PersistentVolumeClaim {_MODES}'
+        self.events.record(volume, "Warning", "VolumeMismatch", volume_message)
+        self.events.record(claim, "Warning", "VolumeMismatch", claim_message)
 
     async def _release(self, volume: ReadOnlyObject) -> None:
         if volume.get("status", {}).get("phase") not in ("Released", "Failed"):
