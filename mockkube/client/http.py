@@ -43,7 +43,7 @@ class HttpClient:
         clock: Clock | None = None,
         limits: TokenBucket | None = None,
     ) -> None:
-        assert limits is None or clock is not None, "who waits needs a clock"
+        assert limits is None or clock is not None, "a client with a rate limit needs a clock"
         self._access, self._sight, self._clock, self._limits = access, sight, clock, limits
         self._manager = user_agent.partition("/")[0]
         self._headers = {"User-Agent": user_agent, "Accept": _JSON}
@@ -175,7 +175,7 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         patience: aiohttp.ClientTimeout = _ANSWERING,
     ) -> aiohttp.ClientResponse:
-        assert self._session is not None, "a client is used between entering and leaving"
+        assert self._session is not None, "use the client inside its async with block"
         if self._limits is not None and self._clock is not None:
             await self._clock.sleep(self._limits.when(None))
         # Paths are quoted already; without `encoded` yarl would quote them a second time.
@@ -195,7 +195,7 @@ async def _read(response: aiohttp.ClientResponse) -> Any:
     try:
         body = await response.read()
     except _BROKEN as error:
-        raise Unavailable(f"the answer broke off: {error}") from error
+        raise Unavailable(f"the response was cut off: {error}") from error
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError:

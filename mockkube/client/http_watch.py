@@ -39,7 +39,7 @@ class HttpWatch:
         return bool(self._waiting) or self._end is not None
 
     def take(self, count_max: int = 0) -> list[WatchEvent]:
-        """Return the events that have arrived, in order; raise Expired or Ended after the last."""
+        """Return the events that have arrived, in order; raise Expired or WatchEnded after the last."""
         waiting = self._waiting
         # Events that arrived before the end are delivered first; only then is the end raised.
         if not waiting and self._end is not None:

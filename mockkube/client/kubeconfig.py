@@ -80,9 +80,9 @@ def _parsed(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise _refused(path, f"{error.strerror}", "give a file that can be read") from None
     except (yaml.YAMLError, ValueError):
-        raise _refused(path, "it is not YAML", "mend it") from None
+        raise _refused(path, "it is not YAML", "correct it") from None
     if not isinstance(config, dict):
-        raise _refused(path, "it is not a kubeconfig", "mend it")
+        raise _refused(path, "it is not a kubeconfig", "correct it")
     return config
 
 
@@ -131,7 +131,7 @@ class _Reading:
             try:
                 return b64decode(str(data), validate=True)
             except ValueError:
-                raise self._refused(f"{name}-data is not base64", "mend it") from None
+                raise self._refused(f"{name}-data is not base64", "correct it") from None
         return self._file(str(entry[name])) if entry.get(name) else b""
 
     def _token(self, user: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ class Outages:
         level = logging.DEBUG if subject in self._told else logging.WARNING
         self._told[subject] = None
         shown = name if level == logging.DEBUG else subject
-        _LOG.log(level, "%s: %s; asking again in %.1f s", shown, error, seconds)
+        _LOG.log(level, "%s: %s; retrying in %.1f s", shown, error, seconds)
 
     def answered(self, name: str) -> None:
         """Forget the failures of an informer that succeeded, so that the next one is logged again."""

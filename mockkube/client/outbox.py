@@ -45,7 +45,7 @@ class Outbox:
             self.dropped += 1
             if not self._crowded:
                 self._crowded = True
-                _LOG.warning("more than %d events wait to be written: others are dropped for now", QUEUED_MAX)
+                _LOG.warning("%d events wait to be written; further ones are dropped until some are", QUEUED_MAX)
             return
         self._crowded = self._crowded and len(self._waiting) > QUEUED_MAX // 2
         self._waiting.append(event)

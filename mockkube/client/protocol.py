@@ -109,8 +109,8 @@ class Watch(Protocol):
     def take(self, count_max: int = 0) -> list[WatchEvent]:
         """Return the events that have arrived, in order, at most `count_max` of them (0: all).
 
-        Raises Expired when changes were missed: list again. Raises Ended when the watch is over with nothing missed:
-        watch again from the last resourceVersion. Both only after all events that arrived were taken.
+        Raises Expired when changes were missed: list again. Raises WatchEnded when the watch is over with nothing
+        missed: watch again from the last resourceVersion. Both only after all events that arrived were taken.
         """
         ...
 

@@ -37,7 +37,7 @@ class Missed:
 
 
 def missed(cron_job: ReadOnlyObject, schedule: Schedule, now: datetime, *, in_time: bool) -> Missed:
-    """Return the missed times; with `within_deadline` only those within the starting deadline. Raises Senseless."""
+    """Return the missed times, with `within_deadline` only recent ones; raise ScheduleNeverFires."""
     last = (cron_job.get("status") or {}).get("lastScheduleTime") or cron_job["metadata"]["creationTimestamp"]
     since = parse_time(last)
     deadline = cron_job["spec"].get("startingDeadlineSeconds")

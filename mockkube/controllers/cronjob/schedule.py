@@ -117,7 +117,7 @@ def zone_of(name: str) -> tzinfo:
 
 
 def read_schedule(text: str) -> Schedule:
-    """Parse a schedule with an optional `TZ=zone` in front; raise Unreadable."""
+    """Parse a schedule with an optional `TZ=zone` in front; raise ScheduleParseError."""
     if (complaint := schedule_complaint(text)) is not None:
         raise Unreadable(complaint)
     zone: tzinfo = UTC

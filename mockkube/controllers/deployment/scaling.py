@@ -153,7 +153,7 @@ def _rounded(number: float) -> int:
 
 
 def unhealthy_cut(deployment: ReadOnlyObject, old: Sequence[ReadOnlyObject], cut_max: int) -> dict[str, int]:
-    """Return the sizes, by uid, of old sets without pods that are not available."""
+    """Return the sizes, by uid, that remove up to `cut_max` unavailable pods from old sets."""
     # Unhealthy pods go first: they block a rollout without serving anybody.
     sizes: dict[str, int] = {}
     cut = 0
@@ -169,7 +169,7 @@ def unhealthy_cut(deployment: ReadOnlyObject, old: Sequence[ReadOnlyObject], cut
 def available_cut(
     deployment: ReadOnlyObject, old: Sequence[ReadOnlyObject], every: Sequence[ReadOnlyObject]
 ) -> dict[str, int]:
-    """Return the sizes, by uid, of old sets that give up available pods within maxUnavailable."""
+    """Return the sizes, by uid, that remove available pods from old sets within maxUnavailable."""
     spare = total_counted(every, "availableReplicas") - (wanted(deployment) - max_unavailable(deployment))
     sizes: dict[str, int] = {}
     for one in sorted(old, key=_created):

@@ -39,7 +39,7 @@ class PodScales:
         self._client, self._caches, self._definitions = client, caches, definitions
 
     async def of(self, pods: Iterable[ReadOnlyObject]) -> Scales:
-        """Return the scales of the controllers of these pods; NoScale if one cannot be found."""
+        """Return the scales of the controllers of these pods; ScaleNotFound if one cannot be found."""
         scales = Scales()
         for pod in pods:
             reference = controller_of(pod)

@@ -107,7 +107,7 @@ class Loops(Collector):
         """Return the rate per minute of each hot loop."""
         family = GaugeMetricFamily(
             METRIC,
-            "Times a minute that a controller fails on an object, or replaces what it made for it, without end.",
+            "Times per minute that a controller fails on an object, or replaces lost objects that it created for it.",
             labels=["controller", "object", "cause"],
         )
         for loop in self.current():

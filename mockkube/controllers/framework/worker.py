@@ -88,7 +88,7 @@ class ControllerWorker:
         controller = self.controller
         controller.loops.failed(controller.name, key, message, at_once=at_once)
         if controller.retries_max is not None and controller.keys.num_requeues(key) >= controller.retries_max:
-            _LOG.warning("%s: %s: given up until it changes: %s", self.name, key, message)
+            _LOG.warning("%s: %s: dropped until it changes, after too many failures: %s", self.name, key, message)
             controller.keys.forget(key)
             return
         _LOG.info("%s: %s: %s", self.name, key, message)

@@ -174,7 +174,7 @@ class GarbageCollector(Controller):
             return None
         namespaced = self.objects.kind(within).namespaced
         if namespaced and not namespace:
-            raise OwnerMisplaced(f"{vertex.identity.key}: an owner with a namespace of an object without one")
+            raise OwnerMisplaced(f"{vertex.identity.key}: a cluster-scoped object cannot have a namespaced owner")
         owner_reference = within if namespaced else without
         try:
             owner = await self.objects.get(owner_reference)

@@ -79,7 +79,7 @@ class Objects:
             return
         now = await self._client.get(name, key)
         if now["metadata"]["uid"] != identity.uid:
-            raise NotFound(f"{identity.key} is another object by now")
+            raise NotFound(f"{identity.key} was replaced by another object of that name")
         owners = change(now["metadata"].get("ownerReferences", ()))
         metadata = {"resourceVersion": now["metadata"]["resourceVersion"], "ownerReferences": owners}
         await self._client.patch(name, key, {"metadata": metadata}, media=PatchType.MERGE)

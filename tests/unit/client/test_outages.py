@@ -23,7 +23,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_many_caches_without_an_answer_are_one_warning(outages: Outages, caplog: pytest.LogCaptureFixture) -> None:
     for name in ("kubelet/cache/Pod", "kubelet/cache/Node", "kubelet/cache/Pod"):
         outages.failed(name, AWAY, 0.8)
-    assert warnings(caplog) == ["kubelet: the server is restarting; asking again in 0.8 s"]
+    assert warnings(caplog) == ["kubelet: the server is restarting; retrying in 0.8 s"]
     assert len(caplog.records) == 3
 
 
@@ -38,6 +38,6 @@ def test_a_refusal_is_told_of_each_cache_by_its_name(outages: Outages, caplog: p
     for name in ("kubelet/cache/Pod", "kubelet/cache/Node", "kubelet/cache/Pod"):
         outages.failed(name, REFUSED, 1.6)
     assert warnings(caplog) == [
-        "kubelet/cache/Pod: pods is forbidden; asking again in 1.6 s",
-        "kubelet/cache/Node: pods is forbidden; asking again in 1.6 s",
+        "kubelet/cache/Pod: pods is forbidden; retrying in 1.6 s",
+        "kubelet/cache/Node: pods is forbidden; retrying in 1.6 s",
     ]
