@@ -19,7 +19,7 @@ from mockkube_storage.engines.catalogue import open_store
 from mockkube_storage.errors import FormatTooNew, Locked, Unavailable, UnknownEngine
 from mockkube_storage.store import Store
 
-from mockkube.api.errors import ApiError
+from mockkube.api.errors import ApiError, Invalid
 from mockkube.cluster.components import judge
 from mockkube.cluster.configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.contexts import Contexts
@@ -125,7 +125,10 @@ class Cluster:
         store = await self._open_store(stack)
         interior = await self._interior(stack, store, credentials, listening)
         fleet = interior.fleet
-        server = await fleet.start()
+        try:
+            server = await fleet.start()
+        except Invalid as error:
+            raise StartError(f"the API server refuses an object that it creates itself: {error}") from None
         version = fleet.settings(KUBELET).version
         await register(server, configuration.nodes, version=version, now=self._clock.now())
         stack.callback(fleet.refuse)

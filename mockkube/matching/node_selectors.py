@@ -5,6 +5,7 @@ upstream 1.36: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go,
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from mockkube_cel.golang.strconv import NumberError, parse_int64
@@ -12,7 +13,7 @@ from mockkube_cel.golang.strconv import NumberError, parse_int64
 from mockkube.api import names
 from mockkube.api.fields import go_json, invalid, keyed
 from mockkube.api.types import ReadOnlyObject
-from mockkube.matching.taints import Operator, Unreadable
+from mockkube.matching.taints import Operator, Outcome, Unreadable
 
 Labels = Mapping[str, str]
 LabelTest = Callable[[Labels], bool]
@@ -29,7 +30,7 @@ _NAME: Final = "metadata.name"
 class OfValues:
     """Operator with any number of values, which also decides about nodes without the label."""
 
-    matches: Callable[[Sequence[str], str | None], bool]
+    matches: Callable[[Sequence[str], str | None], Outcome]
 
 
 # An operator that a proposal adds. One of tolerations takes exactly one value, and never matches a missing label.
@@ -206,20 +207,22 @@ def _label_test(
 
 
 def _operator_test(operator: LabelOperator, key: str, values: Sequence[str], report: Report | None) -> LabelTest:
-    if isinstance(operator, OfValues):
-        matches = operator.matches
-        return lambda labels: matches(values, labels.get(key)) is True
-    passes = operator(values[0])
+    evaluate = (
+        partial(operator.matches, values) if isinstance(operator, OfValues) else _unless_missing(operator, values)
+    )
 
     def test(labels: Labels) -> bool:
-        if key not in labels:
-            return False
-        outcome = passes(labels[key])
+        outcome = evaluate(labels.get(key))
         if report is not None and isinstance(outcome, Unreadable):
             report(outcome, key)
         return outcome is True
 
     return test
+
+
+def _unless_missing(operator: Operator, values: Sequence[str]) -> Callable[[str | None], Outcome]:
+    passes = operator(values[0])
+    return lambda label: label is not None and passes(label)
 
 
 def _integer_test(key: str, value: str, *, greater: bool) -> LabelTest:

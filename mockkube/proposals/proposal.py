@@ -35,12 +35,20 @@ def by_pair(matches: Callable[[str, str], Outcome]) -> taints.Operator:
     return lambda value: partial(test, value)
 
 
-def by_values(matches: Callable[[Sequence[str], str | None], bool]) -> OfValues:
+def by_values(matches: Callable[[Sequence[str], str | None], Outcome]) -> OfValues:
     """Return the test of a node selector operator with any number of values, which need not be label values.
 
-    `matches` gets them, and the label's value, which is None if the node does not have the label.
+    `matches` gets them, and the label's value, which is None if the node does not have the label. It raises ValueError
+    if one of them does not parse: the component logs that, and it does not match.
     """
-    return OfValues(matches)
+
+    def test(values: Sequence[str], label: str | None) -> Outcome:
+        try:
+            return matches(values, label)
+        except ValueError as error:
+            return taints.Unreadable("label", label or "", str(error), "value")
+
+    return OfValues(test)
 
 
 @dataclass(frozen=True, slots=True)

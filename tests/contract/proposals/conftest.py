@@ -91,6 +91,10 @@ PROPOSAL = Proposal(
             lambda requirement, at: [],
             by_values(lambda values, label: label is not None and label.startswith(tuple(values))),
         ),
+        "Between": Operator(
+            lambda requirement, at: [],
+            by_values(lambda values, label: label is not None and int(values[0]) <= int(label) <= int(values[1])),
+        ),
         "Suffix": Operator(lambda requirement, at: [], by_pair(lambda value, label: label.endswith(value))),
     },
     device_tolerations={"Prefix": Operator(check_value, by_pair(lambda value, taint: taint.startswith(value)))},

@@ -16,6 +16,7 @@ from mockkube.client import kubeconfig
 from mockkube.client.http import HttpClient
 from mockkube.client.protocol import Key
 from mockkube.cluster.configuration import resolve
+from mockkube.cluster.errors import StartError
 from mockkube.cluster.laboratory import Laboratory, Setup
 from mockkube.features.stages import Maturity, Stage
 from mockkube.features.trains import ReleaseTrain
@@ -110,6 +111,19 @@ async def test_an_operator_of_node_selectors_decides_where_a_pod_goes(world, spe
     assert await cluster.pod(**spec) == ("node-1" if fits else "")
 
 
+@pytest.mark.parametrize(
+    ("label", "least", "fits"),
+    [
+        pytest.param("5", "1", True, id="all are read"),
+        pytest.param("many", "1", False, id="the label is not read"),
+        pytest.param("5", "few", False, id="a value is not read"),
+    ],
+)
+async def test_a_value_that_cannot_be_read_does_not_match(world, label, least, fits):
+    cluster = await world(gates=ON, labels={"zone": label})
+    assert await cluster.pod(**selects("Between", least, "9")) == ("node-1" if fits else "")
+
+
 @pytest.mark.parametrize(("label", "fits"), [("true", False), ("false", True)])
 async def test_a_plugin_of_the_scheduler_decides_where_a_pod_goes(world, label, fits):
     cluster = await world(gates=ON, labels={"loud": label})
@@ -160,6 +174,17 @@ async def test_a_restarted_component_has_what_its_new_gates_say(world):
     await cluster.laboratory.set("kube-scheduler", gates={GATE: True})
     await cluster.laboratory.advance(30)
     assert await cluster.node_of("p") == "node-1"
+
+
+async def test_a_check_that_refuses_the_cluster_s_own_objects_is_named(file, tmp_path):
+    strict = tmp_path / "strict.py"
+    refuse = 'ObjectCheck(lambda obj, at: [invalid("data", "", "is refused")])'
+    strict.write_text(
+        file.read_text().replace('"Secret": ObjectCheck', f'"ConfigMap": {refuse},\n        "Secret": ObjectCheck')
+    )
+    with pytest.raises(StartError, match=r"refuses an object that it creates itself: ConfigMap .* is refused"):
+        async with MockKube(proposals=[strict], feature_gates=ON):
+            pass
 
 
 async def test_clusters_of_one_process_differ_in_their_proposals(world):
