@@ -230,33 +230,37 @@ class Binder:
         return status
 
     def _succeed(self, assumed: Assumed) -> None:
-        desk, pod, queued = self._desk, assumed.pod, assumed.queued
+        dependencies, pod, queued = self._desk, assumed.pod, assumed.queued
         note = f"Successfully assigned {pod.namespace}/{pod.name} to {assumed.node_name}"
-        desk.recorder.record(
+        dependencies.recorder.record(
             pod.obj, NORMAL, "Scheduled", note, action="Binding", controller=assumed.points.profile.name
         )
         profile = assumed.points.profile.name
-        desk.metrics.attempts.add("scheduled", profile)
-        desk.metrics.attempt_seconds.observe(desk.clock.monotonic() - assumed.started, "scheduled", profile)
-        desk.metrics.pod_attempts.observe(queued.attempts)
+        dependencies.metrics.attempts.add("scheduled", profile)
+        dependencies.metrics.attempt_seconds.observe(
+            dependencies.clock.monotonic() - assumed.started, "scheduled", profile
+        )
+        dependencies.metrics.pod_attempts.observe(queued.attempts)
         if queued.first_tried_at is not None:
             # upstream: labels above 15 attempts are merged to bound the metric.
             attempts = str(queued.attempts) if queued.attempts < _ATTEMPTS_SHOWN_MAX else f"{_ATTEMPTS_SHOWN_MAX}+"
-            desk.metrics.sli_seconds.observe(desk.clock.now().timestamp() - queued.first_tried_at, attempts)
+            dependencies.metrics.sli_seconds.observe(
+                dependencies.clock.now().timestamp() - queued.first_tried_at, attempts
+            )
         if queued.flushed_at is not None:
-            desk.metrics.after_flush.add()
+            dependencies.metrics.after_flush.add()
         for plugin in assumed.points.profile.post_bind:
             plugin.post_bind(assumed.state, pod, assumed.node_name)
 
     async def _fail(self, assumed: Assumed, status: Status) -> None:
         """Release the reservation, requeue the pod, and wake pods that could use the released resources."""
-        desk, pod = self._desk, assumed.pod
+        dependencies, pod = self._desk, assumed.pod
         assumed.points.unreserve(assumed.state, pod, assumed.node_name)
-        desk.picture.forget(pod.uid)
+        dependencies.picture.forget(pod.uid)
         freed = ClusterEvent(Subject.ASSIGNED_POD, Action.DELETE, old=pod.obj)
         # A pod that failed with an error backs off anyway, so this event cannot wake it too early.
         if not status.rejected:
-            desk.queue.happened(freed)
+            dependencies.queue.happened(freed)
         try:
             await assumed.points.clean_up(assumed.state, pod, assumed.node_name)
         except ApiError as error:
@@ -264,7 +268,7 @@ class Binder:
         outcome: Refusal | Failure = Failure(status.message)
         if status.rejected:
             outcome = on_one_node(assumed.node_name, status)
-        await desk.failures.settle(assumed.queued, outcome, nomination="", started=assumed.started)
+        await dependencies.failures.settle(assumed.queued, outcome, nomination="", started=assumed.started)
         if status.rejected:
             # After a rejection the event comes after requeueing and excludes the pod: its own release must not wake it.
-            desk.queue.happened(freed, lambda other: other.uid != pod.uid)
+            dependencies.queue.happened(freed, lambda other: other.uid != pod.uid)

@@ -46,8 +46,8 @@ class Intake:
         caches.of("Node").subscribe(self._node)
         caches.of("Pod").subscribe(self._pod)
         # Sorted, so that subscriptions, and with them the order of events, are the same in each run.
-        for subject in sorted(set(subjects).difference(_APART)):
-            caches.of(subject.value).subscribe(self._other(subject))
+        for resource in sorted(set(subjects).difference(_APART)):
+            caches.of(resource.value).subscribe(self._other(resource))
 
     # Nodes and other objects
 

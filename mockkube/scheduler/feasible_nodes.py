@@ -70,15 +70,15 @@ class Search:
 
     def some(self, state: CycleState, pod: PodInfo, names: Iterable[str] | None) -> Found:
         """Search for feasible nodes, among all or those named. Raises PluginError."""
-        picture = self._points.picture
-        total = len(picture.all)
+        snapshot = self._points.picture
+        total = len(snapshot.all)
         if names is None:
             count = self._count(total)
             result = self._quick(state, pod, count, total)
             if result is None:
                 result = self._walk(state, pod, self._rounds(range(total)), count)
         else:
-            slots = sorted(slot for name in names if (slot := picture.slot(name)) is not None)
+            slots = sorted(slot for name in names if (slot := snapshot.slot(name)) is not None)
             result = self._walk(state, pod, self._rounds(slots), self._count(len(slots)))
         self._rotation.advance(result.seen, total)
         return result
@@ -94,50 +94,50 @@ class Search:
     def _quick(self, state: CycleState, pod: PodInfo, count: int, total: int) -> Found | None:
         """Find the next feasible nodes from cached verdicts alone; None if some verdict is not cached."""
         start = self._points.now()
-        table = self._table(state, pod)
-        if not table.is_complete():
+        verdicts = self._table(state, pod)
+        if not verdicts.is_complete():
             return None
         first = self._rotation.start % total
         # Three cases, because most searches end in the first or the second, which need no loop over nodes.
-        if table.none_fits():
-            result = Found((), dict(table.refused), self._answers(table.refusals), total, dict(table.reasons))
-            self._tally(state, table.refusals, total)
-            self._log(table, None)
-        elif table.all_fit():
+        if verdicts.none_fits():
+            result = Found((), dict(verdicts.refused), self._answers(verdicts.refusals), total, dict(verdicts.reasons))
+            self._tally(state, verdicts.refusals, total)
+            self._log(verdicts, None)
+        elif verdicts.all_fit():
             nearest = range(first, min(first + count, total))
             result = Found(nearest if len(nearest) == count else [*nearest, *range(count - len(nearest))], seen=count)
             self._tally(state, {}, count)
-            self._log(table, result.slots)
+            self._log(verdicts, result.slots)
         else:
-            stretch = table.next_fitting(first, count)
+            stretch = verdicts.next_fitting(first, count)
             result = Found(stretch.slots, seen=stretch.nodes)
             self._tally(state, stretch.refusals, stretch.nodes)
-            self._log(table, [(first + step) % total for step in range(stretch.nodes)] if table.lines else ())
+            self._log(verdicts, [(first + step) % total for step in range(stretch.nodes)] if verdicts.lines else ())
         self._points.measure(FILTER, Code.SUCCESS, start)
         return result
 
     def _walk(self, state: CycleState, pod: PodInfo, slots: Iterable[int], count: int) -> Found:
         start = self._points.now()
-        table, points = self._table(state, pod), self._points
-        nodes, entries, fits = points.picture.all, table.entries, table.fits
-        uncached = [(place, plugin, points.judge(state, plugin, pod)) for place, plugin in table.live]
-        nominations, check_nominated = points.nominations, bool(uncached and points.nominations)
+        verdicts, framework = self._table(state, pod), self._points
+        nodes, entries, fits = framework.picture.all, verdicts.entries, verdicts.fits
+        uncached = [(place, plugin, framework.judge(state, plugin, pod)) for place, plugin in verdicts.live]
+        nominator, check_nominated = framework.nominations, bool(uncached and framework.nominations)
         feasible: list[int] = []
         node_to_status: dict[str, Status] = {}
         rejections: dict[tuple[int, Code], int] = {}
         for slot in slots:  # hot: per node, per pod
             # Nominated pods may make a node unfit that fits by its cached verdict, so these nodes are evaluated with
             # them.
-            if check_nominated and nodes[slot].name in nominations and points.yielded_to(pod, nodes[slot].name):
-                verdict = table.judge_crowded(points, state, pod, slot)
+            if check_nominated and nodes[slot].name in nominator and framework.yielded_to(pod, nodes[slot].name):
+                verdict = verdicts.judge_crowded(framework, state, pod, slot)
             else:
-                verdict = entries[slot] or table.judge(points, state, pod, slot)
+                verdict = entries[slot] or verdicts.judge(framework, state, pod, slot)
                 # Uncached filters run only while the cached verdict would not reject the node at an earlier filter.
                 for place, plugin, judge in uncached:
                     if place > verdict[0]:
                         break
                     status = judge(nodes[slot])
-                    if status is not SUCCESS and not (status := points.checked(plugin, status)).ok:
+                    if status is not SUCCESS and not (status := framework.checked(plugin, status)).ok:
                         verdict = place, status
                         break
             if verdict is fits:
@@ -150,10 +150,10 @@ class Search:
                 rejections[place, status.code] = rejections.get((place, status.code), 0) + 1
         seen = len(feasible) + len(node_to_status)
         self._tally(state, rejections, seen)
-        if table.lines:
-            places = (points.picture.slot(name) for name in node_to_status)
-            self._log(table, [*feasible, *(place for place in places if place is not None)])
-        points.measure(FILTER, Code.SUCCESS, start)
+        if verdicts.lines:
+            places = (framework.picture.slot(name) for name in node_to_status)
+            self._log(verdicts, [*feasible, *(place for place in places if place is not None)])
+        framework.measure(FILTER, Code.SUCCESS, start)
         return Found(feasible, node_to_status, self._answers(rejections), seen)
 
     def _log(self, table: Filtered, slots: Sequence[int] | None) -> None:
@@ -165,13 +165,13 @@ class Search:
         return {(self._filters[place], code) for (place, code), nodes in refusals.items() if nodes}
 
     def _table(self, state: CycleState, pod: PodInfo) -> Filtered:
-        table = self._tables.filtered(state, pod)
+        verdicts = self._tables.filtered(state, pod)
         # With nominated pods and only cached filters, a second table per priority holds verdicts that include those
         # pods.
-        if self._points.nominations and not table.live:
-            table = self._tables.filtered(state, pod, crowded=True)
-        table.refresh(self._points, state, pod)
-        return table
+        if self._points.nominations and not verdicts.live:
+            verdicts = self._tables.filtered(state, pod, crowded=True)
+        verdicts.refresh(self._points, state, pod)
+        return verdicts
 
     def _tally(self, state: CycleState, refusals: Mapping[tuple[int, Code], int], seen: int) -> None:
         """Count the results of each filter; filters behind one that rejected a node did not run for it."""

@@ -58,15 +58,15 @@ class Ranking:
         return [nodes[slot] for slot in slots]
 
     def _totals(self, state: CycleState, pod: PodInfo, slots: Sequence[int], nodes: Sequence[NodeInfo]) -> list[int]:
-        table = self.tables.scored(state, pod)
-        table.refresh()
-        totals = table.sums(self.points, state, pod, slots)
-        for index, plugin in enumerate(table.relative):
-            raws = table.raw(index, slots)
+        cached_scores = self.tables.scored(state, pod)
+        cached_scores.refresh()
+        totals = cached_scores.sums(self.points, state, pod, slots)
+        for index, plugin in enumerate(cached_scores.relative):
+            raws = cached_scores.raw(index, slots)
             # Equal raw scores stay equal when normalized, so they cannot change which node is best.
             if min(raws) != max(raws):  # what is the same everywhere decides nothing
                 totals = self._added(state, pod, nodes, totals, plugin, raws)
-        for plugin in table.live:
+        for plugin in cached_scores.live:
             raws = self._live_scores(state, pod, nodes, plugin)
             totals = self._added(state, pod, nodes, totals, plugin, raws)
         self._tally(state, len(nodes))

@@ -82,7 +82,7 @@ class Scheduler:
     """Scheduler at one version with one set of gates; what it remembers is lost when it stops."""
 
     def __init__(self, context: PartContext[Client, Capabilities], configuration: Configuration) -> None:
-        owner, client, clock, chance = context.component, context.client, context.clock, context.chance
+        owner, client, clock, random = context.component, context.client, context.clock, context.chance
         caps = context.capabilities
         self.configuration, self.clock, self.client = configuration, clock, client
         self._log = LogBuffer(context.log, clock)
@@ -93,9 +93,9 @@ class Scheduler:
         self.metrics = Metrics()
         # In virtual time one after the other: parallel requests would complete in an order that no seed controls.
         at_once = 1 if isinstance(clock, VirtualClock) else PARALLEL_MAX
-        self._recorder = SeriesRecorder(client, clock, chance, owner=owner, at_once=at_once)
+        self._recorder = SeriesRecorder(client, clock, random, owner=owner, at_once=at_once)
         self._handles: list[ProfileHandle] = []
-        self.deciders = self._build_deciders(chance)
+        self.deciders = self._build_deciders(random)
         self.queue = self._build_queue()
         self._workers = self._build_workers(owner, at_once=at_once)
         self._add_gauges()
@@ -116,48 +116,55 @@ class Scheduler:
 
     def _build_deciders(self, chance: Chance) -> dict[str, Decider]:
         """Build the profiles; they share the node at which the next search starts."""
-        context = self.senses.context(self.client, self.caches, self.picture, self.clock, chance)
+        dependencies = self.senses.context(self.client, self.caches, self.picture, self.clock, chance)
         rotation = Rotation()
-        deciders = {}
+        algorithms = {}
         for settings in self.configuration.profiles:
             handle = ProfileHandle()
             self._handles.append(handle)
-            profile = profiles.build(settings, handle.given(context))
-            points = Points(profile, self.picture, self.nominations, self.clock, self.metrics, self._log)
-            handle.points, handle.recorder = points, self._recorder
+            profile = profiles.build(settings, handle.given(dependencies))
+            framework = Points(profile, self.picture, self.nominations, self.clock, self.metrics, self._log)
+            handle.points, handle.recorder = framework, self._recorder
             percentage = self.configuration.percentage
-            deciders[profile.name] = Decider(points, chance, percentage=percentage, rotation=rotation)
-        return deciders
+            algorithms[profile.name] = Decider(framework, chance, percentage=percentage, rotation=rotation)
+        return algorithms
 
     def _build_queue(self) -> Queue:
         hints_enabled = self.senses.caps.enabled("SchedulerQueueingHints")
-        profile_by_name = {name: decider.points.profile for name, decider in self.deciders.items()}
+        profile_by_name = {name: algorithm.points.profile for name, algorithm in self.deciders.items()}
         # All profiles have the same queue sort plugin: the configuration was validated.
         first = next(iter(profile_by_name.values()))
         hints = {
             name: Hints(one.refusing, self.clock, self.metrics, asked=hints_enabled)
             for name, one in profile_by_name.items()
         }
-        rules = Rules(
+        config = Rules(
             sort_key=first.queue_sort.sort_key,
             gates={name: one.pre_enqueue for name, one in profile_by_name.items()},
             hints=hints,
             backoff=self.configuration.backoff,
             pop_from_backoff=self.senses.caps.enabled("SchedulerPopFromBackoffQ"),
         )
-        queue = Queue(rules, self.clock, self.metrics, self.nominations.put)
+        queue = Queue(config, self.clock, self.metrics, self.nominations.put)
         queue.failed = lambda pod, error: self.caches.bad.fail("queue", "Pod", pod.key, error)
         return queue
 
     def _build_workers(self, owner: str, *, at_once: int) -> list[Worker]:
         pods = self.caches.of("Pod")
         writer = PodStatusWriter(self.client, self.senses.caps, self.clock)
-        failures = Failures(pods, self.queue, self.nominations, writer, self._recorder, self.metrics, self.clock)
+        failure_handler = Failures(pods, self.queue, self.nominations, writer, self._recorder, self.metrics, self.clock)
         nominates = self.senses.caps.enabled("NominatedNodeNameForExpectation")
         binding_dependencies = Desk(
-            self.picture, self.queue, failures, writer, self._recorder, self.metrics, self.clock, nominates=nominates
+            self.picture,
+            self.queue,
+            failure_handler,
+            writer,
+            self._recorder,
+            self.metrics,
+            self.clock,
+            nominates=nominates,
         )
-        binder = Binder(binding_dependencies, owner=owner, at_once=at_once)
+        binding_cycle = Binder(binding_dependencies, owner=owner, at_once=at_once)
         executor_dependencies = Tools(
             self.client,
             pods,
@@ -167,29 +174,29 @@ class Scheduler:
             self.metrics,
             activate=self.queue.activate,
             ask_again=self.queue.ask_again,
-            call_off=binder.call_off,
+            call_off=binding_cycle.call_off,
             names_preemptor=self.senses.caps.version < _NAMES_NO_PREEMPTOR_SINCE,
         )
-        evictions = Evictions(executor_dependencies, owner=owner, at_once=at_once)
+        preemption_executor = Evictions(executor_dependencies, owner=owner, at_once=at_once)
         for handle in self._handles:
-            handle.evictions = evictions
-        self._subscribe(binder)
+            handle.evictions = preemption_executor
+        self._subscribe(binding_cycle)
         dependencies = Surroundings(
             self.caches,
             self.queue,
             self.picture,
             self.nominations,
             self.deciders,
-            binder,
-            evictions,
-            failures,
+            binding_cycle,
+            preemption_executor,
+            failure_handler,
             self._log,
             self._recorder,
             self.metrics,
             self.clock,
         )
         cycle = Cycle(dependencies, owner=owner)
-        return [*self.caches.workers, cycle, binder, evictions, self._recorder]
+        return [*self.caches.workers, cycle, binding_cycle, preemption_executor, self._recorder]
 
     def _subscribe(self, binder: Binder) -> None:
         """Subscribe to what plugins register for.

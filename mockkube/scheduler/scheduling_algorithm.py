@@ -48,11 +48,11 @@ class Decider:
 
     def __init__(self, points: Points, chance: Chance, *, percentage: int, rotation: Rotation) -> None:
         self.points = points
-        tables = Tables(points.profile, points.picture)
+        verdict_cache = Tables(points.profile, points.picture)
         self._chance = chance
         own = points.profile.percentage
-        self._search = Search(points, tables, percentage if own is None else own, rotation)
-        self._ranking = Ranking(points, tables, chance)
+        self._search = Search(points, verdict_cache, percentage if own is None else own, rotation)
+        self._ranking = Ranking(points, verdict_cache, chance)
 
     def state(self) -> CycleState:
         """Return a new cycle state."""
@@ -66,12 +66,12 @@ class Decider:
         if not total:
             return Refusal(0)
         try:
-            refusal, found = self._find(state, pod, total)
-            if refusal is None:
-                return self._place(state, pod, found)
+            fit_error, filtered = self._find(state, pod, total)
+            if fit_error is None:
+                return self._place(state, pod, filtered)
         except PluginFailed as error:
             return Failure(str(error))
-        return self._remedied(state, pod, refusal)
+        return self._remedied(state, pod, fit_error)
 
     def explain(self, state: CycleState, pod: PodInfo) -> tuple[Decision, Mapping[str, Status], Scores]:
         """Return the decision, the status of each rejected node, and the scores of the feasible nodes.
@@ -129,10 +129,10 @@ class Decider:
         answers = nominated.answers | result.answers
         node_to_status = {**nominated.refused, **result.refused} if nominated.refused else result.refused
         resolvable = all(code is Code.UNSCHEDULABLE for _, code in answers)
-        verdicts = Verdicts(node_to_status, absent, all_curable=resolvable, counted=result.reasons)
+        statuses = Verdicts(node_to_status, absent, all_curable=resolvable, counted=result.reasons)
         # Plugins that reduced the nodes in PreFilter count as rejectors, or their events would not requeue the pod.
         rejectors = Rejectors.of(answers, candidates.narrowed_by)
-        return Refusal(total, verdicts, rejectors=rejectors), result
+        return Refusal(total, statuses, rejectors=rejectors), result
 
     def _try_nominated(self, state: CycleState, pod: PodInfo) -> Found:
         """Evaluate the node that the pod is nominated to; after an error there, all nodes are searched."""

@@ -111,9 +111,9 @@ class Cycle:
 
         If it was the pod itself, the pod fails until it changes.
         """
-        pod, caches = queued.pod, self._around.caches
-        if not caches.blame(self.name, error, own=pod.key):
-            caches.bad.fail(self.name, "Pod", pod.key, error)
+        pod, informers = queued.pod, self._around.caches
+        if not informers.blame(self.name, error, own=pod.key):
+            informers.bad.fail(self.name, "Pod", pod.key, error)
 
     def _is_to_be_skipped(self, queued: Queued) -> bool:
         pod = queued.pod
@@ -128,10 +128,10 @@ class Cycle:
 
     async def _schedule(self, queued: Queued) -> None:
         started = self._around.clock.monotonic()
-        decider = self._around.deciders[queued.pod.scheduler_name]
-        state = decider.state()
+        algorithm = self._around.deciders[queued.pod.scheduler_name]
+        state = algorithm.state()
         self._around.log.begin()
-        decision = decider.decide(state, queued.pod)
+        decision = algorithm.decide(state, queued.pod)
         if isinstance(decision, Refusal):
             # Within the cycle of the log buffer, so that the pod is appended to the line.
             self._around.log.info(f'"Unable to schedule pod; no fit; waiting" err={quoted(decision.message)}', _NO_FIT)
@@ -139,11 +139,11 @@ class Cycle:
         self._around.metrics.algorithm_seconds.observe(self._around.clock.monotonic() - started)
         match decision:
             case Placement():
-                await self._take(queued, decider, state, decision, started)
+                await self._take(queued, algorithm, state, decision, started)
             case Refusal():
-                await self._carry_out(decider, state, queued)
+                await self._carry_out(algorithm, state, queued)
                 # Started before the failure is handled: the pod's gate must already hold it back when it is requeued.
-                self._begin_preemption(queued, decider.points.profile, decision)
+                self._begin_preemption(queued, algorithm.points.profile, decision)
                 result = decision.remedy
                 await self._settle(queued, decision, result.node_name if result else "", started)
             case Failure():
@@ -171,20 +171,20 @@ class Cycle:
         self, queued: Queued, decider: Decider, state: CycleState, placement: Placement, started: float
     ) -> None:
         """Assume the pod on its node and start its binding, unless a plugin rejects it."""
-        dependencies, points, node_name = self._around, decider.points, placement.node_name
+        dependencies, framework, node_name = self._around, decider.points, placement.node_name
         pod = dependencies.picture.assume(queued.pod, node_name)
         # The assumed pod occupies its node, so its nomination must not count a second time.
         dependencies.nominations.drop(pod.uid)
-        status = points.reserve(state, pod, node_name)
+        status = framework.reserve(state, pod, node_name)
         if status.ok:
-            status = points.permit(state, pod, node_name)
+            status = framework.permit(state, pod, node_name)
         if status.ok or status.code is Code.WAIT:
             waits = status.code is Code.WAIT
-            dependencies.binder.begin(Assumed(queued, pod, node_name, state, points, started, waits))
+            dependencies.binder.begin(Assumed(queued, pod, node_name, state, framework, started, waits))
             return
-        points.unreserve(state, pod, node_name)
+        framework.unreserve(state, pod, node_name)
         dependencies.picture.forget(pod.uid)
-        await points.clean_up(state, pod, node_name)
+        await framework.clean_up(state, pod, node_name)
         await self._settle(queued, _outcome(node_name, status), "", started)
 
     async def _settle(self, queued: Queued, outcome: Refusal | Failure, nomination: str | None, started: float) -> None:

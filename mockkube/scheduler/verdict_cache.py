@@ -46,14 +46,14 @@ class Rows(Generic[T]):
 
     def refresh(self) -> list[tuple[int, T]] | None:
         """Drop the values of changed nodes; return them with their slots, or None if all were dropped."""
-        picture = self._picture
+        snapshot = self._picture
         # Slots are indexes in the list of nodes, so that nothing can be kept when the list changes.
-        if self._structure != picture.structure:
-            self.entries = [None] * len(picture.all)
-            self._structure, self._generation = picture.structure, picture.generation
+        if self._structure != snapshot.structure:
+            self.entries = [None] * len(snapshot.all)
+            self._structure, self._generation = snapshot.structure, snapshot.generation
             return None
-        dropped = self.forget(picture.changed_since(self._generation))
-        self._generation = picture.generation
+        dropped = self.forget(snapshot.changed_since(self._generation))
+        self._generation = snapshot.generation
         return dropped
 
     def forget(self, names: Iterable[str]) -> list[tuple[int, T]]:
@@ -139,10 +139,10 @@ class Filtered:
 
     def _crowded_anew(self, points: Points, pod: PodInfo) -> Sequence[str]:
         """Return the nodes whose nominated pods are not the same any more for this pod."""
-        nominations = points.nominations
-        own = nominations.node_of(pod.uid)
-        names = [*nominations.changed_since(self._nominated), self._own, own]
-        self._nominated, self._own = nominations.generation, own
+        nominator = points.nominations
+        own = nominator.node_of(pod.uid)
+        names = [*nominator.changed_since(self._nominated), self._own, own]
+        self._nominated, self._own = nominator.generation, own
         return names
 
     def all_fit(self) -> bool:
@@ -279,19 +279,19 @@ class Tables:
         # PreFilter may skip a filter for one pod and not for another of the same signature. With nominated pods the
         # priority decides which of them count.
         key = (signature(pod), skipped, pod.priority if crowded else None)
-        table = self._filtered.get(key)
-        if table is None:
-            table = self._filtered[key] = Filtered(self._profile, pod, skipped, self._picture, crowded=crowded)
-        return table
+        verdicts = self._filtered.get(key)
+        if verdicts is None:
+            verdicts = self._filtered[key] = Filtered(self._profile, pod, skipped, self._picture, crowded=crowded)
+        return verdicts
 
     def scored(self, state: CycleState, pod: PodInfo) -> Scored:
         """Return the scores for pods like this one."""
         skipped = frozenset(state.skip_score)
         key = (signature(pod), skipped)
-        table = self._scored.get(key)
-        if table is None:
-            table = self._scored[key] = Scored(self._profile, skipped, self._picture)
-        return table
+        cached_scores = self._scored.get(key)
+        if cached_scores is None:
+            cached_scores = self._scored[key] = Scored(self._profile, skipped, self._picture)
+        return cached_scores
 
 
 def _normalizes(plugin: ScorePlugin) -> bool:

@@ -100,15 +100,15 @@ _DEFAULTS: Final[Mapping[str, Defaults]] = {
 def _check_preemption(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[FieldError]:
     share, least = args["minCandidateNodesPercentage"], args["minCandidateNodesAbsolute"]
     in_share, in_least = f"{at}.minCandidateNodesPercentage", f"{at}.minCandidateNodesAbsolute"
-    found = []
+    errors = []
     if not 0 <= share <= 100:
-        found.append(invalid(in_share, share, "not in valid range [0, 100]"))
+        errors.append(invalid(in_share, share, "not in valid range [0, 100]"))
     if least < 0:
-        found.append(invalid(in_least, least, "not in valid range [0, inf)"))
+        errors.append(invalid(in_least, least, "not in valid range [0, inf)"))
     if share == 0 and least == 0:
-        found.append(invalid(in_share, share, "cannot be zero at the same time as minCandidateNodesAbsolute"))
-        found.append(invalid(in_least, least, "cannot be zero at the same time as minCandidateNodesPercentage"))
-    return found
+        errors.append(invalid(in_share, share, "cannot be zero at the same time as minCandidateNodesAbsolute"))
+        errors.append(invalid(in_least, least, "cannot be zero at the same time as minCandidateNodesPercentage"))
+    return errors
 
 
 def _check_pod_affinity(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[FieldError]:
@@ -118,26 +118,26 @@ def _check_pod_affinity(args: ReadOnlyObject, at: str, caps: Capabilities) -> li
 
 
 def _check_balanced(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[FieldError]:
-    found = []
+    errors = []
     seen: set[str] = set()
     for index, one in enumerate(args["resources"]):
         here = f"{at}.resources[{index}]"
         if one.get("name", "") in seen:
-            found.append(duplicate(f"{here}.name", one.get("name", "")))
+            errors.append(duplicate(f"{here}.name", one.get("name", "")))
         seen.add(one.get("name", ""))
         if one["weight"] != 1:
-            found.append(invalid(f"{here}.weight", one["weight"], "must be 1"))
-    return found
+            errors.append(invalid(f"{here}.weight", one["weight"], "must be 1"))
+    return errors
 
 
 def _check_fit(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[FieldError]:
-    found = _label_names(args.get("ignoredResources") or (), f"{at}.ignoredResources")
+    errors = _label_names(args.get("ignoredResources") or (), f"{at}.ignoredResources")
     for index, group in enumerate(args.get("ignoredResourceGroups") or ()):
         here = f"{at}.ignoredResourceGroups[{index}]"
         if "/" in group:
-            found.append(invalid(here, group, "resource group name can't contain '/'"))
-        found += [invalid(here, group, text) for text in names.qualified_name(group)]
-    return found + _check_strategy(args["scoringStrategy"], f"{at}.scoringStrategy")
+            errors.append(invalid(here, group, "resource group name can't contain '/'"))
+        errors += [invalid(here, group, text) for text in names.qualified_name(group)]
+    return errors + _check_strategy(args["scoringStrategy"], f"{at}.scoringStrategy")
 
 
 def _label_names(given: Sequence[str], at: str) -> list[FieldError]:
@@ -152,73 +152,73 @@ def _check_strategy(strategy: ReadOnlyObject, at: str) -> list[FieldError]:
         strategy.get("requestedToCapacityRatio"),
         "requestedToCapacityRatio",
     )
-    found = [] if kind in _STRATEGIES else [not_supported(f"{at}.type", kind, _STRATEGIES)]
+    errors = [] if kind in _STRATEGIES else [not_supported(f"{at}.type", kind, _STRATEGIES)]
     for index, one in enumerate(strategy["resources"]):
         if not 0 < one["weight"] <= 100:
             text = f"resource weight of {one.get('name', '')} not in valid range (0, 100]"
-            found.append(invalid(f"{at}.resources[{index}].weight", one["weight"], text))
+            errors.append(invalid(f"{at}.resources[{index}].weight", one["weight"], text))
     if kind == "RequestedToCapacityRatio":
         if ratio is None:
-            return [*found, required(f"{at}.{in_ratio}", f"must be specified when type is {kind}")]
-        return found + _check_shape(ratio.get("shape") or (), f"{at}.{in_ratio}.shape")
+            return [*errors, required(f"{at}.{in_ratio}", f"must be specified when type is {kind}")]
+        return errors + _check_shape(ratio.get("shape") or (), f"{at}.{in_ratio}.shape")
     if ratio is not None:
-        found.append(forbidden(f"{at}.{in_ratio}", "must be nil when type is not RequestedToCapacityRatio"))
-    return found
+        errors.append(forbidden(f"{at}.{in_ratio}", "must be nil when type is not RequestedToCapacityRatio"))
+    return errors
 
 
 def _check_shape(shape: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
     if not shape:
         return [required(at, "at least one point must be specified")]
-    found = []
+    errors = []
     points = [(one.get("utilization", 0), one.get("score", 0)) for one in shape]
     for index in range(1, len(points)):
         if points[index - 1][0] >= points[index][0]:
             text = "values must be sorted in increasing order"
-            found.append(invalid(f"{at}[{index}].utilization", points[index][0], text))
+            errors.append(invalid(f"{at}[{index}].utilization", points[index][0], text))
             break
     for index, (utilization, score) in enumerate(points):
         if not 0 <= utilization <= 100:
-            found.append(invalid(f"{at}[{index}].utilization", utilization, "not in valid range [0, 100]"))
+            errors.append(invalid(f"{at}[{index}].utilization", utilization, "not in valid range [0, 100]"))
         if not 0 <= score <= 10:
-            found.append(invalid(f"{at}[{index}].score", score, "not in valid range [0, 10]"))
-    return found
+            errors.append(invalid(f"{at}[{index}].score", score, "not in valid range [0, 10]"))
+    return errors
 
 
 def _check_spread(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[FieldError]:
     kind, constraints = args["defaultingType"], args.get("defaultConstraints") or ()
-    found = []
+    errors = []
     if kind not in ("System", "List"):
-        found.append(not_supported(f"{at}.defaultingType", kind, ("System", "List")))
+        errors.append(not_supported(f"{at}.defaultingType", kind, ("System", "List")))
     elif kind == "System" and constraints:
-        found.append(invalid(f"{at}.defaultingType", kind, "when .defaultConstraints are not empty"))
+        errors.append(invalid(f"{at}.defaultingType", kind, "when .defaultConstraints are not empty"))
     seen: set[tuple[Any, Any]] = set()
     for index, one in enumerate(constraints):
         here = f"{at}.defaultConstraints[{index}]"
-        found += _check_constraint(one, here)
+        errors += _check_constraint(one, here)
         key = (one.get("topologyKey", ""), one.get("whenUnsatisfiable", ""))
         if key in seen:
-            found.append(duplicate(here, f"{{{key[0]}, {key[1]}}}"))
+            errors.append(duplicate(here, f"{{{key[0]}, {key[1]}}}"))
         seen.add(key)
-    return found
+    return errors
 
 
 def _check_constraint(one: ReadOnlyObject, at: str) -> list[FieldError]:
-    found = []
+    errors = []
     if one.get("maxSkew", 0) <= 0:
-        found.append(invalid(f"{at}.maxSkew", one.get("maxSkew", 0), "not in valid range (0, inf)"))
+        errors.append(invalid(f"{at}.maxSkew", one.get("maxSkew", 0), "not in valid range (0, inf)"))
     if not (key := one.get("topologyKey", "")):
-        found.append(required(f"{at}.topologyKey", "can not be empty"))
+        errors.append(required(f"{at}.topologyKey", "can not be empty"))
     else:
-        found += [invalid(f"{at}.topologyKey", key, text) for text in names.qualified_name(key)]
+        errors += [invalid(f"{at}.topologyKey", key, text) for text in names.qualified_name(key)]
     action, actions = one.get("whenUnsatisfiable", ""), ("DoNotSchedule", "ScheduleAnyway")
     if not action:
-        found.append(required(f"{at}.whenUnsatisfiable", "can not be empty"))
+        errors.append(required(f"{at}.whenUnsatisfiable", "can not be empty"))
     elif action not in actions:
-        found.append(not_supported(f"{at}.whenUnsatisfiable", action, actions))
+        errors.append(not_supported(f"{at}.whenUnsatisfiable", action, actions))
     if "labelSelector" in one:
         text = "constraint must not define a selector, as they deduced for each pod"
-        found.append(forbidden(f"{at}.labelSelector", text))
-    return found
+        errors.append(forbidden(f"{at}.labelSelector", text))
+    return errors
 
 
 def _check_node_affinity(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[str]:
@@ -230,30 +230,30 @@ def _check_node_affinity(args: ReadOnlyObject, at: str, caps: Capabilities) -> l
 
 
 def _check_volumes(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[FieldError]:
-    seconds, found = args["bindTimeoutSeconds"], []
+    seconds, errors = args["bindTimeoutSeconds"], []
     if seconds < 0:
         text = "invalid BindTimeoutSeconds, should not be a negative value"
-        found.append(invalid(f"{at}.bindTimeoutSeconds", seconds, text))
+        errors.append(invalid(f"{at}.bindTimeoutSeconds", seconds, text))
     if caps.enabled(_CAPACITY_SCORING):
-        return found + _check_shape(args["shape"], f"{at}.shape")
+        return errors + _check_shape(args["shape"], f"{at}.shape")
     if args.get("shape") is not None:
         text = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"
-        found.append(invalid(f"{at}.shape", args["shape"], text))
-    return found
+        errors.append(invalid(f"{at}.shape", args["shape"], text))
+    return errors
 
 
 def _check_devices(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[FieldError]:
-    found = []
+    errors = []
     if caps.enabled(_FILTER_TIMEOUT):
-        found += _check_seconds(args, "filterTimeout", at, 0, "must be zero or positive")
+        errors += _check_seconds(args, "filterTimeout", at, 0, "must be zero or positive")
     elif "filterTimeout" in args:
-        found.append(forbidden(f"{at}.filterTimeout", "DRASchedulingFilterTimeout feature gate is disabled"))
+        errors.append(forbidden(f"{at}.filterTimeout", "DRASchedulingFilterTimeout feature gate is disabled"))
     if all(caps.enabled(gate) for gate in _BINDING_CONDITIONS):
-        found += _check_seconds(args, "bindingTimeout", at, 1, "must be at least 1 second")
+        errors += _check_seconds(args, "bindingTimeout", at, 1, "must be at least 1 second")
     elif "bindingTimeout" in args:
         text = "DRADeviceBindingConditions or DRAResourceClaimDeviceStatus feature gate is disabled"
-        found.append(forbidden(f"{at}.bindingTimeout", text))
-    return found
+        errors.append(forbidden(f"{at}.bindingTimeout", text))
+    return errors
 
 
 def _check_seconds(args: ReadOnlyObject, name: str, at: str, least: int, text: str) -> list[FieldError]:

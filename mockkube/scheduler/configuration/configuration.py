@@ -145,10 +145,10 @@ def _plugin_set(given: ReadOnlyObject) -> PluginSet:
 
 def _merge(usual: tuple[Enabled, ...], custom: PluginSet) -> PluginSet:
     """Put the default plugins before custom ones; a plugin in both keeps its place and takes the new weight."""
-    asked = {one.name: one for one in custom.enabled}
-    kept = () if "*" in custom.disabled else tuple(one for one in usual if one.name not in custom.disabled)
-    names = {one.name for one in kept}
-    merged = tuple(asked.get(one.name, one) for one in kept)
+    requested = {one.name: one for one in custom.enabled}
+    defaults = () if "*" in custom.disabled else tuple(one for one in usual if one.name not in custom.disabled)
+    names = {one.name for one in defaults}
+    merged = tuple(requested.get(one.name, one) for one in defaults)
     return PluginSet(merged + tuple(one for one in custom.enabled if one.name not in names), custom.disabled)
 
 

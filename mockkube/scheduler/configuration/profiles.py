@@ -127,10 +127,10 @@ class _Assembly:
         """
         own = self.settings.plugins[point]
         everywhere = self._everywhere(own, kind)
-        asked = [one.name for one in own.enabled]
-        overridden = [name for name in asked if name in everywhere]
-        inherited = [name for name in everywhere if name not in asked]
-        rest = [name for name in asked if name not in everywhere]
+        requested = [one.name for one in own.enabled]
+        overridden = [name for name in requested if name in everywhere]
+        inherited = [name for name in everywhere if name not in requested]
+        rest = [name for name in requested if name not in everywhere]
         return tuple(self._as(kind, name, point) for name in (*overridden, *inherited, *rest))
 
     def _everywhere(self, own: PluginSet, kind: type[PluginT]) -> Sequence[str]:

@@ -104,8 +104,8 @@ def check(given: ReadOnlyObject, points: Sequence[str]) -> Iterator[str]:
         "pluginConfig": [{"name!": str, "args": {}}],
     }
     whole = {**_WHOLE, "profiles": [profile]}
-    found = list(_wrong(given, whole, "")) or list(_wrong_arguments(given))
-    yield from found or (*_strict(_unknown(given, whole, "")), *_unknown_arguments(given))
+    type_errors = list(_wrong(given, whole, "")) or list(_wrong_arguments(given))
+    yield from type_errors or (*_strict(_unknown(given, whole, "")), *_unknown_arguments(given))
 
 
 def _arguments(given: ReadOnlyObject) -> Iterator[tuple[str, str, Any]]:

@@ -141,9 +141,9 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         while batch := list(islice(remaining, max(enough - len(candidates), 1))):  # hot: per candidate, per pod
             for name in [name for name in batch if name not in cached]:
                 cached[name] = supposed.suppose(name)
-            found = [outcome for name in batch if isinstance(outcome := cached[name], Candidate)]
-            candidates += found
-            has_non_violating = has_non_violating or not all(candidate.violations for candidate in found)
+            batch_candidates = [outcome for name in batch if isinstance(outcome := cached[name], Candidate)]
+            candidates += batch_candidates
+            has_non_violating = has_non_violating or not all(candidate.violations for candidate in batch_candidates)
             if has_non_violating and len(candidates) >= enough:
                 break
         return candidates

@@ -35,16 +35,16 @@ class Heap(Generic[T]):
 
     def get(self, uid: str) -> T | None:
         """Return an item by uid."""
-        found = self._items.get(uid)
-        return found[1] if found else None
+        numbered = self._items.get(uid)
+        return numbered[1] if numbered else None
 
     def remove(self, uid: str) -> T | None:
         """Remove an item by uid."""
-        found = self._items.pop(uid, None)
+        numbered = self._items.pop(uid, None)
         if len(self._entries) > len(self._items) + _STALE_MAX:
             self._entries = [entry for entry in self._entries if self._is_current(entry)]
             heapify(self._entries)
-        return found[1] if found else None
+        return numbered[1] if numbered else None
 
     def first(self) -> T | None:
         """Return the item of the least rank; None if the heap is empty."""
@@ -60,5 +60,5 @@ class Heap(Generic[T]):
         return item
 
     def _is_current(self, entry: tuple[Any, int, str]) -> bool:
-        found = self._items.get(entry[2])
-        return found is not None and found[0] == entry[1]
+        numbered = self._items.get(entry[2])
+        return numbered is not None and numbered[0] == entry[1]

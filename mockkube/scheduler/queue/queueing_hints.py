@@ -93,7 +93,7 @@ class Hints:
     @property
     def subjects(self) -> set[Subject]:
         """Resources that plugins registered for."""
-        named = {interest.subject for interests in self._interests.values() for interest in interests}
+        named = {registration.subject for registrations in self._interests.values() for registration in registrations}
         return named | set(Subject) - {Subject.DEVICE_TAINT_RULE} if Subject.WILDCARD in named else named
 
     def concerns_any(self, event: ClusterEvent) -> bool:
@@ -112,14 +112,14 @@ class Hints:
 
     def _interested(self, event: ClusterEvent) -> Mapping[str, Sequence[Interest]]:  # hot: per event, per waiting pod
         kind = (event.subject, event.action.value)
-        found = self._by_event.get(kind)
-        if found is None:
+        registered = self._by_event.get(kind)
+        if registered is None:
             matching = {
-                plugin: [interest for interest in interests if matches(interest, event)]
-                for plugin, interests in self._interests.items()
+                plugin: [registration for registration in registrations if matches(registration, event)]
+                for plugin, registrations in self._interests.items()
             }
-            found = self._by_event[kind] = {plugin: some for plugin, some in matching.items() if some}
-        return found
+            registered = self._by_event[kind] = {plugin: some for plugin, some in matching.items() if some}
+        return registered
 
     def worth(self, queued: Queued, event: ClusterEvent) -> Worth:
         """Return what an event means for a rejected pod."""
@@ -143,7 +143,7 @@ class Hints:
         return strategy
 
     def _helps(self, plugin: str, queued: Queued, event: ClusterEvent) -> bool:
-        return any(self._ask(plugin, interest, queued, event) for interest in self._interests_of(plugin, event))
+        return any(self._ask(plugin, registration, queued, event) for registration in self._interests_of(plugin, event))
 
     def _ask(self, plugin: str, interest: Interest, queued: Queued, event: ClusterEvent) -> bool:
         if interest.hint is None or not self._asked:
@@ -160,10 +160,10 @@ class Hints:
 
 
 def _interests(plugin: Plugin) -> Sequence[Interest]:
-    interests = tuple(plugin.interests())
-    of_nodes = [interest.actions for interest in interests if interest.subject is Subject.NODE]
+    registrations = tuple(plugin.interests())
+    of_nodes = [registration.actions for registration in registrations if registration.subject is Subject.NODE]
     # upstream 1.36: node additions may be missed while a node is tainted during its registration, so a plugin that
     # registers for them is registered for changes of taints, too.
     if any(Action.ADD in one for one in of_nodes) and not any(one & _OF_TAINTS for one in of_nodes):
-        interests = (*interests, Interest(Subject.NODE, Action.NODE_TAINT))
-    return interests or _ANYTHING
+        registrations = (*registrations, Interest(Subject.NODE, Action.NODE_TAINT))
+    return registrations or _ANYTHING

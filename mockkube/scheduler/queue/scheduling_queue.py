@@ -73,7 +73,7 @@ class Queue:
     @property
     def subjects(self) -> set[Subject]:
         """Resources that plugins registered for."""
-        return {subject for hints in self._rules.hints.values() for subject in hints.subjects}
+        return {resource for hints in self._rules.hints.values() for resource in hints.subjects}
 
     # Taking and settling
 
@@ -172,7 +172,7 @@ class Queue:
     def find(self, uid: str) -> Queued | None:
         """Return a pod in the queue."""
         heaps = (self._active, self._backoff, self._error_backoff)
-        return self._unschedulable.get(uid) or next((found for heap in heaps if (found := heap.get(uid))), None)
+        return self._unschedulable.get(uid) or next((queued for heap in heaps if (queued := heap.get(uid))), None)
 
     def activate(self, uid: str) -> None:
         """Move a pod to the active queue without regard to its rejections, a pod in flight when it returns."""
@@ -201,11 +201,11 @@ class Queue:
     def _concerned(self, event: ClusterEvent) -> Sequence[Queued]:
         """Return the pods that an event may help, without calling hints."""
         groups = self._unschedulable.groups()
-        found = [list(group.values()) for reason, group in groups if self._concerns(reason, event)]
+        groups_of_pods = [list(group.values()) for reason, group in groups if self._concerns(reason, event)]
         # One group is in order of arrival already.
-        if len(found) == 1:
-            return found[0]
-        return self._unschedulable.in_order([queued for group in found for queued in group])
+        if len(groups_of_pods) == 1:
+            return groups_of_pods[0]
+        return self._unschedulable.in_order([queued for group in groups_of_pods for queued in group])
 
     def _concerns(self, reason: Reason, event: ClusterEvent) -> bool:
         """Return whether the plugin that gates these pods, or one that rejected them, registered for the event."""
@@ -225,9 +225,9 @@ class Queue:
             # count.
             if queued.gate and event.subject is not Subject.WILDCARD and self._is_kept_out(queued):
                 continue
-            worth = self._rules.hints[queued.pod.scheduler_name].worth(queued, event)
-            if worth is not Worth.NOTHING:
-                self._requeue(queued, worth, label(event))
+            strategy = self._rules.hints[queued.pod.scheduler_name].worth(queued, event)
+            if strategy is not Worth.NOTHING:
+                self._requeue(queued, strategy, label(event))
 
     # Time
 

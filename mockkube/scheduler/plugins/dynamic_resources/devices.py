@@ -111,8 +111,8 @@ class Device:
             for one in obj.get("consumesCounters") or ()
         )
         taints = [*(obj.get("taints") or ()), *rules]
-        reach = Reach.read(obj, operators)
-        return cls(device_id, obj, taints, reach, consumes, shared=bool(obj.get("allowMultipleAllocations")))
+        node_scope = Reach.read(obj, operators)
+        return cls(device_id, obj, taints, node_scope, consumes, shared=bool(obj.get("allowMultipleAllocations")))
 
     @property
     def binding_conditions(self) -> Sequence[str]:

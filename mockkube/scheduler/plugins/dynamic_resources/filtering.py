@@ -64,8 +64,8 @@ class NodeFilter:
 
     def _available(self, note: Note, index: int, claim: ReadOnlyObject, node: NodeInfo) -> bool:
         """Return whether an allocated claim can be used on the node; an unallocated one always can."""
-        reach = note.reach.get(index)
-        if reach is not None and not reach.matches(node.labels, node.name):
+        node_scope = note.reach.get(index)
+        if node_scope is not None and not node_scope.matches(node.labels, node.name):
             return False
         if not self.rules.binding_conditions or allocation_of(claim) is None:
             return True

@@ -47,9 +47,9 @@ class Gatherer:
             return Status.unresolvable(str(why))
         self._add_extended(note, claims, pod)
         for index, claim in enumerate(claims):
-            refusal = self._look_at(note, index, claim, extended=note.extended and index == len(claims) - 1)
-            if refusal is not None:
-                return refusal
+            rejection = self._look_at(note, index, claim, extended=note.extended and index == len(claims) - 1)
+            if rejection is not None:
+                return rejection
         if any(allocation_of(claim) is None for claim in claims):
             self._prepare(note, claims)
         note.claims = claims
@@ -74,8 +74,8 @@ class Gatherer:
         """Return a status if the claim keeps the pod from being scheduled on any node."""
         allocation = allocation_of(claim)
         if allocation is not None:
-            if (reach := self._reach(allocation)) is not None:
-                note.reach[index] = reach
+            if (selector := self._reach(allocation)) is not None:
+                note.reach[index] = selector
             return None
         if self.ledger.pending(claim["metadata"]["uid"]) is not None:
             return Status.unresolvable(f"resource claim {key_of(claim)} is in the process of being allocated")
@@ -95,8 +95,8 @@ class Gatherer:
             if alternatives and not self.rules.prioritized_lists:
                 return Status.unresolvable(f"{where}: has subrequests, but the DRAPrioritizedList feature is disabled")
             for name, form in _forms(request):
-                if (refusal := self._check_class(name, form)) is not None:
-                    return refusal
+                if (rejection := self._check_class(name, form)) is not None:
+                    return rejection
         return None
 
     def _check_class(self, request: str, form: Object) -> Status | None:

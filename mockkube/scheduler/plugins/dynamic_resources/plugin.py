@@ -72,28 +72,28 @@ class DynamicResources(
     name = "DynamicResources"
 
     def __init__(self, context: Context, arguments: ReadOnlyObject) -> None:
-        caches, caps = context.caches, context.caps
-        self._rules = rules = Rules.of(caps)
+        informers, caps = context.caches, context.caps
+        self._rules = features = Rules.of(caps)
         self._handle = context.handle
         seconds = _seconds(arguments.get("bindingTimeout"), _BINDING_SECONDS)
-        self._device_classes = caches.of("DeviceClass")
-        self._ledger = _shared_ledger(context, rules)
-        slices = Slices(caches, context.selector_operators, taint_rules=rules.taint_rules)
-        pools = Pools(slices, partitions=rules.partitions)
+        self._device_classes = informers.of("DeviceClass")
+        self._ledger = _shared_ledger(context, features)
+        slices = Slices(informers, context.selector_operators, taint_rules=features.taint_rules)
+        pools = Pools(slices, partitions=features.partitions)
         classes = ExtendedClasses(DeviceResources.of(context))
         self._gatherer = Gatherer(
             ledger=self._ledger,
             device_classes=self._device_classes,
             extended_classes=classes,
             pod_requests=RequestReader(caps),
-            reader=DeviceRequestReader(self._device_classes, context.device_taints, rules),
-            selectors=Selectors(rules),
+            reader=DeviceRequestReader(self._device_classes, context.device_taints, features),
+            selectors=Selectors(features),
             operators=context.selector_operators,
-            rules=rules,
+            rules=features,
         )
-        self._nodes = NodeFilter(pools, classes, context.clock, rules, seconds)
-        self._preparation = Preparation(self._ledger, context.clock, seconds, rules.version)
-        self._writer = ClaimWriter(context.client, self._ledger, context.clock, rules)
+        self._nodes = NodeFilter(pools, classes, context.clock, features, seconds)
+        self._preparation = Preparation(self._ledger, context.clock, seconds, features.version)
+        self._writer = ClaimWriter(context.client, self._ledger, context.clock, features)
 
     def interests(self) -> Sequence[Interest]:
         """Register for nodes, claims, classes and devices."""
@@ -114,30 +114,30 @@ class DynamicResources(
         if not pod.spec.get("resourceClaims") and not self._device_classes.objects:  # hot: most pods
             state.put(NOTE, NOTHING)
             return NO_CLAIMS
-        note = Note()
-        state.put(NOTE, note)
-        refusal = self._gatherer.gather(note, pod)
-        if refusal is not None:
-            return PreFiltered(refusal)
-        return PreFiltered() if note.claims else NO_CLAIMS
+        claim_state = Note()
+        state.put(NOTE, claim_state)
+        rejection = self._gatherer.gather(claim_state, pod)
+        if rejection is not None:
+            return PreFiltered(rejection)
+        return PreFiltered() if claim_state.claims else NO_CLAIMS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Find devices that the node can use, and store them."""
-        note = state.get(NOTE)
-        return SUCCESS if note is None or not note.claims else self._nodes.ask(note, pod, node)
+        claim_state = state.get(NOTE)
+        return SUCCESS if claim_state is None or not claim_state.claims else self._nodes.ask(claim_state, pod, node)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Skip pods without claims, and requests without prioritized alternatives."""
         # differs: upstream scores each node 0 then; the sums are the same
-        note = state.get(NOTE)
-        return SUCCESS if note is not None and note.on_node and self._rules.prioritized_lists else SKIP
+        claim_state = state.get(NOTE)
+        return SUCCESS if claim_state is not None and claim_state.on_node and self._rules.prioritized_lists else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return a higher score for alternatives that are listed earlier."""
-        note = state.get(NOTE)
-        if note is None or not self._rules.prioritized_lists or node.name not in note.on_node:
+        claim_state = state.get(NOTE)
+        if claim_state is None or not self._rules.prioritized_lists or node.name not in claim_state.on_node:
             return 0
-        return preference(note, node.name)
+        return preference(claim_state, node.name)
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
         """Scale the best node to the highest score."""
@@ -147,29 +147,29 @@ class DynamicResources(
 
     def post_filter(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
         """Choose a claim that can be deallocated, which `apply_result` then does."""
-        note = state.get(NOTE)
-        if note is None:
+        claim_state = state.get(NOTE)
+        if claim_state is None:
             return Remedy(Status.error("not found"))
-        if not note.claims:
+        if not claim_state.claims:
             return Remedy(self._nothing("no new claims to deallocate"))
-        for index in sorted(note.unavailable):
-            users = (note.claims[index].get("status") or {}).get("reservedFor") or ()
+        for index in sorted(claim_state.unavailable):
+            users = (claim_state.claims[index].get("status") or {}).get("reservedFor") or ()
             # Only a claim that no other pod uses may lose its devices. Two entries are enough to see that.
-            if not note.is_extended(index) and all(user.get("uid") == pod.uid for user in users[:2]):
-                note.remedy = index
+            if not claim_state.is_extended(index) and all(user.get("uid") == pod.uid for user in users[:2]):
+                claim_state.remedy = index
                 return Remedy(Status.unschedulable("deallocation of ResourceClaim completed"))
-        if note.extended_written:
-            note.remedy = len(note.claims) - 1
+        if claim_state.extended_written:
+            claim_state.remedy = len(claim_state.claims) - 1
             return Remedy(Status.unschedulable("deletion of ResourceClaim completed"))
         return Remedy(self._nothing("still not schedulable"))
 
     async def carry_out(self, state: CycleState, pod: PodInfo) -> None:
         """Deallocate the claim that `post_filter` chose, or delete the special claim."""
-        note = state.get(NOTE)
-        if note is None or note.remedy is None:
+        claim_state = state.get(NOTE)
+        if claim_state is None or claim_state.remedy is None:
             return
-        claim = note.claims[note.remedy]
-        if note.is_extended(note.remedy):
+        claim = claim_state.claims[claim_state.remedy]
+        if claim_state.is_extended(claim_state.remedy):
             await self._writer.delete(claim)
         else:
             await self._writer.deallocate(claim)
@@ -178,54 +178,54 @@ class DynamicResources(
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Reserve the node's devices for the claims."""
-        note = state.get(NOTE)
-        unallocated = list(note.unallocated) if note is not None else []
-        if note is None or not unallocated or note.allocator is None:
+        claim_state = state.get(NOTE)
+        unallocated = list(claim_state.unallocated) if claim_state is not None else []
+        if claim_state is None or not unallocated or claim_state.allocator is None:
             return SUCCESS
-        node_allocation = note.on_node.get(node_name)
+        node_allocation = claim_state.on_node.get(node_name)
         if node_allocation is None or not node_allocation.allocations:
-            if all(note.is_extended(index) for index in unallocated):
+            if all(claim_state.is_extended(index) for index in unallocated):
                 return SUCCESS
             return Status.error("claim allocation not found for node")
         for index, allocation in zip(unallocated, node_allocation.allocations, strict=True):
-            note.decided[index] = allocation
-            self._ledger.promise(note.claims[index]["metadata"]["uid"], allocation)
+            claim_state.decided[index] = allocation
+            self._ledger.promise(claim_state.claims[index]["metadata"]["uid"], allocation)
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Release reserved devices that are not written."""
-        note = state.get(NOTE)
-        if note is None:
+        claim_state = state.get(NOTE)
+        if claim_state is None:
             return
-        for index in note.decided:
-            claim = note.claims[index]
-            uid = note.promised_uid if note.is_extended(index) else claim["metadata"]["uid"]
+        for index in claim_state.decided:
+            claim = claim_state.claims[index]
+            uid = claim_state.promised_uid if claim_state.is_extended(index) else claim["metadata"]["uid"]
             self._ledger.withdraw(uid, key_of(claim))
 
     async def clean_up(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Remove the pod from the claims that were reserved for it, and delete the special claim."""
-        note = state.get(NOTE)
-        if note is not None:
-            await self._writer.clean_up(note, pod)
+        claim_state = state.get(NOTE)
+        if claim_state is not None:
+            await self._writer.clean_up(claim_state, pod)
 
     def pre_bind_preview(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Skip pods without claims."""
-        note = state.get(NOTE)
-        return SKIP if note is None or not note.claims else SUCCESS
+        claim_state = state.get(NOTE)
+        return SKIP if claim_state is None or not claim_state.claims else SUCCESS
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Write the claims on the first call, then wait until their devices are prepared."""
-        note = state.get(NOTE)
-        if note is None or not note.claims:
+        claim_state = state.get(NOTE)
+        if claim_state is None or not claim_state.claims:
             return SUCCESS
         try:
-            if note.prepared_by is None:
-                await self._bind(note, pod, node_name)
-                if not self._rules.binding_conditions or not any(map(needs_preparation, note.claims)):
+            if claim_state.prepared_by is None:
+                await self._bind(claim_state, pod, node_name)
+                if not self._rules.binding_conditions or not any(map(needs_preparation, claim_state.claims)):
                     return SUCCESS
                 self._tell(pod, node_name)
-                self._preparation.begin(note)
-            return self._preparation.status(note)
+                self._preparation.begin(claim_state)
+            return self._preparation.status(claim_state)
         except WriteFailed as error:
             return Status.error(str(error))
         except ApiError as error:
@@ -249,8 +249,8 @@ def _shared_ledger(context: Context, rules: Rules) -> Ledger:
     """Return the claim tracker of all profiles."""
     if Ledger not in context.shared:
         context.shared[Ledger] = Ledger(context.caches.of("ResourceClaim"), sharing=rules.shared_capacity)
-    ledger: Ledger = context.shared[Ledger]
-    return ledger
+    claim_tracker: Ledger = context.shared[Ledger]
+    return claim_tracker
 
 
 def _seconds(text: str | None, default: float) -> float:

@@ -16,18 +16,18 @@ class Unusable(Exception):
 
 def claims_of(pod: PodInfo, claims: AssumedObjects) -> list[ReadOnlyObject]:
     """Return the pod's claims, except those that it does not need; raise ClaimNotUsable."""
-    found = []
+    pod_claims = []
     for wanted in pod.spec.get("resourceClaims") or ():
         known = device_claim(pod.obj, wanted)
         if known.name:
             claim = _existing(Key(pod.namespace, known.name), claims)
             if known.generated:
                 _check_owner(pod, claim)
-            found.append(claim)
+            pod_claims.append(claim)
         # The controller may record that a template needs no claim for this pod; that is no error.
         elif not known.unneeded:
             raise Unusable(_why_none(pod, wanted))
-    return found
+    return pod_claims
 
 
 def _why_none(pod: PodInfo, wanted: ReadOnlyObject) -> str:

@@ -109,12 +109,12 @@ def _node_selector(chosen: Sequence[Chosen], node_name: str) -> Object | None:
     fields: list[Any] = []
     expressions: list[Any] = []
     for one in chosen:
-        reach = one.candidate.slice.reach_of(one.candidate.device)
+        node_scope = one.candidate.slice.reach_of(one.candidate.device)
         # One device of a single node pins the whole claim to that node.
-        if reach.node_name or one.candidate.device.obj.get("bindsToNode"):
+        if node_scope.node_name or one.candidate.device.obj.get("bindsToNode"):
             here = {"key": "metadata.name", "operator": "In", "values": [node_name]}
             return {"nodeSelectorTerms": [{"matchFields": [here]}]}
-        for term in (reach.source or {}).get("nodeSelectorTerms") or ():
+        for term in (node_scope.source or {}).get("nodeSelectorTerms") or ():
             _add_new(fields, term.get("matchFields") or ())
             _add_new(expressions, term.get("matchExpressions") or ())
     term = {"matchFields": fields, "matchExpressions": expressions}

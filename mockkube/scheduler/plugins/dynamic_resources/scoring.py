@@ -13,12 +13,12 @@ _ALTERNATIVES_MAX: Final = 8
 
 def preference(note: Note, node_name: str) -> int:
     """Return more points the earlier the chosen alternatives are listed."""
-    found = iter(note.on_node[node_name].allocations)
+    allocations = iter(note.on_node[node_name].allocations)
     score = 0
     for claim in note.claims:
         allocation = allocation_of(claim)
         if allocation is None:
-            allocation = next(found, None) or {}
+            allocation = next(allocations, None) or {}
         allocated_requests = {result["request"] for result in (allocation.get("devices") or {}).get("results") or ()}
         for request in (claim["spec"].get("devices") or {}).get("requests") or ():
             for index, alternative in enumerate(request.get("firstAvailable") or ()):

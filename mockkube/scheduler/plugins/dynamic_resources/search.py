@@ -143,22 +143,22 @@ class Search:
         if outlook is not None and (claim, index, outlook) in self._hopeless:
             return False
         if requests[index][0].parent:
-            found = self._any_alternative(claim, index, requests[index])
+            allocated = self._any_alternative(claim, index, requests[index])
         else:
-            found = self._device(claim, index, requests[index][0], 0, 0)
-        if not found and outlook is not None:
+            allocated = self._device(claim, index, requests[index][0], 0, 0)
+        if not allocated and outlook is not None:
             self._hopeless.add((claim, index, outlook))
-        return found
+        return allocated
 
     def _any_alternative(self, claim: int, index: int, alternatives: Sequence[Request]) -> bool:
         all_exceed_limit = True
         for number, alternative in enumerate(alternatives):
             try:
-                found = self._device(claim, index, alternative, 0, 0)
+                allocated = self._device(claim, index, alternative, 0, 0)
             except _TooMany:
                 continue
             all_exceed_limit = False
-            if found:
+            if allocated:
                 self.selected[claim][index] = number
                 return True
         if all_exceed_limit:
@@ -183,16 +183,16 @@ class Search:
         return self._next_of_some(claim, index, request, number, start)
 
     def _next_of_some(self, claim: int, index: int, request: Request, number: int, start: int) -> bool:
-        choice, verdicts = self.choice, self._verdicts.get(request)
-        if verdicts is None:
-            verdicts = self._verdicts[request] = [None] * len(self._candidates)
+        choice, suitability = self.choice, self._verdicts.get(request)
+        if suitability is None:
+            suitability = self._verdicts[request] = [None] * len(self._candidates)
         for place in range(start, len(self._candidates)):  # hot: per device
             candidate = self._candidates[place]
             if choice.in_use(claim, request, candidate.device.id):
                 continue
-            verdict = verdicts[place]
+            verdict = suitability[place]
             if verdict is None:
-                verdict = verdicts[place] = self._may_be_given(claim, request, candidate)
+                verdict = suitability[place] = self._may_be_given(claim, request, candidate)
             if not verdict or not choice.take(claim, request, candidate):
                 continue
             if self._go_on(claim, index, request, number + 1, place + 1):
@@ -214,13 +214,13 @@ class Search:
 
     def _go_on(self, claim: int, index: int, request: Request, number: int, start: int) -> bool:
         """Continue after a device was chosen; return it if there is no solution."""
-        found = False
+        allocated = False
         try:
-            found = self._device(claim, index, request, number, start)
+            allocated = self._device(claim, index, request, number, start)
         finally:
-            if not found:
+            if not allocated:
                 self.choice.give_back(claim)
-        return found
+        return allocated
 
     def _may_be_given(self, claim: int, request: Request, candidate: Candidate) -> bool:
         """Return whether a device suits a request, regardless of other choices."""

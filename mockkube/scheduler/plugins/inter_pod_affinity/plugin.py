@@ -149,46 +149,46 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def judge(self, state: CycleState, pod: PodInfo) -> Callable[[NodeInfo], Status]:
         """Return the filter with the counts looked up once."""
-        rules = state.get(_RULES)
-        assert rules is not None
-        near, far, unwelcome = rules.near.tables, rules.far.tables, rules.unwelcome.tables
+        filter_state = state.get(_RULES)
+        assert filter_state is not None
+        near, far, unwelcome = filter_state.near.tables, filter_state.far.tables, filter_state.unwelcome.tables
         # upstream: the first pod of a group whose affinity matches itself may run in any domain, or none could ever
         # start.
-        is_first = rules.near.empty() and all_mean(rules.affinity, pod.namespace, pod.labels)
+        is_first = filter_state.near.empty() and all_mean(filter_state.affinity, pod.namespace, pod.labels)
 
         def judge(node: NodeInfo) -> Status:  # hot: per pod and node
             labels, is_near = node.labels, True
             for key, counts in near:
                 domain = labels.get(key)
                 if domain is None:
-                    return _refusal(rules, _NOT_NEAR, "")
+                    return _refusal(filter_state, _NOT_NEAR, "")
                 is_near = is_near and domain in counts
             if not (is_near or is_first):
-                return _refusal(rules, _NOT_NEAR, "")
+                return _refusal(filter_state, _NOT_NEAR, "")
             for key, counts in far:
                 if labels.get(key) in counts:
-                    return _refusal(rules, _NEAR, key)
+                    return _refusal(filter_state, _NEAR, key)
             for key, counts in unwelcome:
                 if labels.get(key) in counts:
-                    return _refusal(rules, _UNWELCOME, key)
+                    return _refusal(filter_state, _UNWELCOME, key)
             return SUCCESS
 
         return judge
 
     def is_moved(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
         """Return whether a term of either pod matches the other."""
-        return (rules := state.get(_RULES)) is None or rules.concern(pod, other)
+        return (filter_state := state.get(_RULES)) is None or filter_state.concern(pod, other)
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         """Count a pod that a dry run adds."""
-        if (rules := state.get(_RULES)) is not None:
-            rules.suppose(pod, added, node.labels, 1)
+        if (filter_state := state.get(_RULES)) is not None:
+            filter_state.suppose(pod, added, node.labels, 1)
         return SUCCESS
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status:
         """Count a pod that a dry run removes."""
-        if (rules := state.get(_RULES)) is not None:
-            rules.suppose(pod, removed, node.labels, -1)
+        if (filter_state := state.get(_RULES)) is not None:
+            filter_state.suppose(pod, removed, node.labels, -1)
         return SUCCESS
 
     # Scoring
@@ -246,10 +246,10 @@ def _node_helps(pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def _refusal(rules: _Rules, reason: str, key: str) -> Status:
-    refusal = rules.refusals.get((reason, key))
-    if refusal is None:
-        refusal = rules.refusals[reason, key] = _refuse(rules, reason, key).of(_NAME)
-    return refusal
+    status = rules.refusals.get((reason, key))
+    if status is None:
+        status = rules.refusals[reason, key] = _refuse(rules, reason, key).of(_NAME)
+    return status
 
 
 def _refuse(rules: _Rules, reason: str, key: str) -> Status:

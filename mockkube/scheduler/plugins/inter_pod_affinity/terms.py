@@ -141,8 +141,8 @@ class Namespaces:
 
     def labels(self, namespace: str) -> Labels:
         """Return the labels of a namespace; none if it is unknown."""
-        found: Any = self._cache.get(Key("", namespace))
-        return NO_LABELS if found is None else found["metadata"].get("labels") or NO_LABELS
+        namespace_object: Any = self._cache.get(Key("", namespace))
+        return NO_LABELS if namespace_object is None else namespace_object["metadata"].get("labels") or NO_LABELS
 
     def resolve(self, terms: Iterable[Term]) -> tuple[Term, ...]:
         """Return the terms with their namespace selectors replaced by the namespaces that they select."""

@@ -88,8 +88,8 @@ class Skew:
         if not self._supposed:
             # Counts have no zeros: a domain that is missing there has no pods.
             return min(self._counts.values()) if len(self._counts) == len(self._domains) else 0
-        supposed = [self._counts.get(domain, 0) + change for domain, change in self._supposed.items()]
-        return min([*supposed, *self._least_of_others()])
+        changed_counts = [self._counts.get(domain, 0) + change for domain, change in self._supposed.items()]
+        return min([*changed_counts, *self._least_of_others()])
 
     def _least_of_others(self) -> Sequence[int]:
         """Return the lowest count of the domains that no change affects; empty if there are none."""
@@ -100,7 +100,7 @@ class Skew:
         return [min(others)] if others else []
 
     def _refuse(self, count: int) -> Status:
-        refusal = Status.unschedulable(
+        status = Status.unschedulable(
             _MISMATCH,
             topology_key=self.key,
             matching=count,
@@ -110,5 +110,5 @@ class Skew:
             min_domains=self.constraint.min_domains,
             domains=len(self._domains),
         )
-        self._refusals[count] = refusal = refusal.of(NAME)
-        return refusal
+        self._refusals[count] = status = status.of(NAME)
+        return status

@@ -60,7 +60,7 @@ class PodClaims:
                 delayed.append(ClaimRequirements.read(claim))
             else:
                 immediate.append(claim)
-        volumes = {wish.name: self._volumes.for_wish(wish) for wish in delayed}
+        volumes = {requirements.name: self._volumes.for_wish(requirements) for requirements in delayed}
         return SortedClaims(tuple(bound), tuple(delayed), tuple(immediate), volumes)
 
     def all_bound(self, pod: PodInfo) -> bool:

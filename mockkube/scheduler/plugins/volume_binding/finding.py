@@ -58,9 +58,9 @@ class Finder:
         """Return the volumes of a node; raise ValueError if a claim's class is invalid."""
         reasons: dict[str, Mapping[str, Any]] = {}
         reasons.update(self._unreachable(claims.bound, node))
-        found = self._for_delayed(claims, node, reasons) if claims.delayed else Found()
+        pod_volumes = self._for_delayed(claims, node, reasons) if claims.delayed else Found()
         if not reasons:
-            return found
+            return pod_volumes
         # Reasons are reported in upstream's order, whichever was found first.
         facts = {key: value for reason in _ORDER if reason in reasons for key, value in reasons[reason].items()}
         return Found(reasons=tuple(reason for reason in _ORDER if reason in reasons), facts=facts)
@@ -80,16 +80,16 @@ class Finder:
         """Match claims with volumes and plan to provision the rest; add errors to `problems`."""
         to_provision: list[ClaimRequirements] = []
         to_match: list[ClaimRequirements] = []
-        for wish in claims.delayed:
-            selected = (wish.claim["metadata"].get("annotations") or {}).get(SELECTED_NODE)
+        for requirements in claims.delayed:
+            selected = (requirements.claim["metadata"].get("annotations") or {}).get(SELECTED_NODE)
             # A claim with a selected node is being provisioned there since an earlier attempt: only that node is left
             # for it.
             if selected is None:
-                to_match.append(wish)
+                to_match.append(requirements)
             elif selected == node.name:
-                to_provision.append(wish)
+                to_provision.append(requirements)
             else:
-                problems[NO_MATCH] = {"claim": wish.name, "selected_node": selected}
+                problems[NO_MATCH] = {"claim": requirements.name, "selected_node": selected}
                 return Found()
         matched = self._match(to_match, claims.volumes, node)
         planned = self._provisioners.plan([*to_provision, *matched.left], node)
@@ -105,13 +105,13 @@ class Finder:
         matches: list[Match] = []
         unmatched: list[ClaimRequirements] = []
         # Smallest first, as upstream, so that a small claim does not take the only volume that fits a large one.
-        for wish in sorted(wishes, key=lambda wish: wish.size):
+        for requirements in sorted(wishes, key=lambda requirements: requirements.size):
             taken = {match.volume.name for match in matches}
-            volume = find_volume(wish, volumes[wish.name].of(node.labels), terms, taken)
+            volume = find_volume(requirements, volumes[requirements.name].of(node.labels), terms, taken)
             if volume is None:
-                unmatched.append(wish)
+                unmatched.append(requirements)
             else:
-                matches.append(Match(volume, wish))
+                matches.append(Match(volume, requirements))
         return Matched(tuple(matches), tuple(unmatched))
 
 

@@ -61,14 +61,14 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
     name = "VolumeBinding"
 
     def __init__(self, context: Context, arguments: ReadOnlyObject) -> None:
-        caches, caps = context.caches, context.caps
+        informers, caps = context.caches, context.caps
         self._clock = context.clock
         self._bind_seconds = arguments.get("bindTimeoutSeconds", _BIND_SECONDS)
-        objects = AssumedObjects(caches.of("PersistentVolumeClaim"))
-        volumes = Volumes(caches.of("PersistentVolume"), caches.of("CSINode"), context.selector_operators)
-        self._claims = PodClaims(objects, caches.of("StorageClass"), volumes)
-        self._finder = Finder(volumes, Provisioners(caches), attributes_classes=caps.enabled(ATTRIBUTES_GATE))
-        self._binder = Binder(context.client, objects, volumes, context.nodes, caches.of("Pod"))
+        objects = AssumedObjects(informers.of("PersistentVolumeClaim"))
+        volumes = Volumes(informers.of("PersistentVolume"), informers.of("CSINode"), context.selector_operators)
+        self._claims = PodClaims(objects, informers.of("StorageClass"), volumes)
+        self._finder = Finder(volumes, Provisioners(informers), attributes_classes=caps.enabled(ATTRIBUTES_GATE))
+        self._binder = Binder(context.client, objects, volumes, context.nodes, informers.of("Pod"))
         self._line = broken_line(arguments.get("shape") or _SHAPE) if caps.enabled(SCORING_GATE) else None
 
     def interests(self) -> Sequence[Interest]:
@@ -93,16 +93,16 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Find volumes for the claims on the node."""
-        note = state.get(_NOTE)
-        if note is None:
+        binding_state = state.get(_NOTE)
+        if binding_state is None:
             return SUCCESS
         try:
-            found = self._finder.find(note.claims, node)
+            pod_volumes = self._finder.find(binding_state.claims, node)
         except ValueError as error:
             return Status.error(str(error))
-        if found.reasons:
-            return Status.unresolvable(*found.reasons, **found.facts)
-        note.found[node.name] = found
+        if pod_volumes.reasons:
+            return Status.unresolvable(*pod_volumes.reasons, **pod_volumes.facts)
+        binding_state.found[node.name] = pod_volumes
         return SUCCESS
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
@@ -111,38 +111,42 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the score for the use of the node's storage."""
-        note = state.get(_NOTE)
-        found = note.found.get(node.name) if note is not None else None
-        return 0 if found is None or self._line is None else score(found, self._line)
+        binding_state = state.get(_NOTE)
+        pod_volumes = binding_state.found.get(node.name) if binding_state is not None else None
+        return 0 if pod_volumes is None or self._line is None else score(pod_volumes, self._line)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Assume the volumes found on the node."""
-        note = state.get(_NOTE)
-        if note is None or (found := note.found.get(node_name)) is None or self._claims.all_bound(pod):
+        binding_state = state.get(_NOTE)
+        if (
+            binding_state is None
+            or (pod_volumes := binding_state.found.get(node_name)) is None
+            or self._claims.all_bound(pod)
+        ):
             return SUCCESS
         try:
-            note.plan = self._binder.assume(found, node_name)
+            binding_state.plan = self._binder.assume(pod_volumes, node_name)
         except Failed as failure:
             return Status.error(str(failure))
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Drop assumed volumes that are not written."""
-        note = state.get(_NOTE)
-        if note is not None and note.plan is not None:
-            self._binder.give_up(note.plan)
+        binding_state = state.get(_NOTE)
+        if binding_state is not None and binding_state.plan is not None:
+            self._binder.give_up(binding_state.plan)
 
     def pre_bind_preview(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Skip pods whose claims are all bound."""
-        note = state.get(_NOTE)
-        return SKIP if note is None or note.plan is None else SUCCESS
+        binding_state = state.get(_NOTE)
+        return SKIP if binding_state is None or binding_state.plan is None else SUCCESS
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Write the bindings on the first call, then wait until they are completed."""
-        note = state.get(_NOTE)
-        if note is None or note.plan is None:
+        binding_state = state.get(_NOTE)
+        if binding_state is None or binding_state.plan is None:
             return SUCCESS
-        plan = note.plan
+        plan = binding_state.plan
         try:
             if plan.expires_at is None:
                 # The deadline starts after the writes, and marks them as done: a retry after an error must not write

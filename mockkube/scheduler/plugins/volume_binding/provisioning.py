@@ -51,16 +51,18 @@ class Provisioners:
     def plan(self, wishes: Iterable[ClaimRequirements], node: NodeInfo) -> list[Provision] | Impossible:
         """Return the volumes to provision on the node; raise ValueError for a claim without a class."""
         provisions = []
-        for wish in wishes:
-            storage_class = self._class(wish)
+        for requirements in wishes:
+            storage_class = self._class(requirements)
             provisioner = storage_class.get("provisioner", "")
             if provisioner in ("", NOT_PROVISIONED):
-                return Impossible(wish, short_of_storage=False, why="its class has no provisioner")
+                return Impossible(requirements, short_of_storage=False, why="its class has no provisioner")
             if not admits(storage_class.get("allowedTopologies") or (), node.labels):
-                return Impossible(wish, short_of_storage=False, why="its class does not allow this topology")
-            provision = self._with_storage(provisioner, wish, node)
+                return Impossible(requirements, short_of_storage=False, why="its class does not allow this topology")
+            provision = self._with_storage(provisioner, requirements, node)
             if provision is None:
-                return Impossible(wish, short_of_storage=True, why="no capacity reachable from here is large enough")
+                return Impossible(
+                    requirements, short_of_storage=True, why="no capacity reachable from here is large enough"
+                )
             provisions.append(provision)
         return provisions
 

@@ -30,11 +30,11 @@ class Nearby:
 
     def of(self, labels: Mapping[str, str]) -> Sequence[Volume]:  # hot: per node
         """Return the volumes that a node with these labels may reach."""
-        found = self._anywhere
+        volumes = self._anywhere
         for key, by_value in self._pinned.items():
             if (pinned := by_value.get(labels.get(key, ""))) is not None:
-                found = [*found, *pinned]
-        return found
+                volumes = [*volumes, *pinned]
+        return volumes
 
 
 class Volumes:
@@ -64,15 +64,15 @@ class Volumes:
 
         Raises ValueError if the volume cannot be translated for that driver.
         """
-        takeover = migration_of(volume.obj["spec"])
-        if takeover is None or not takeover.begun:
+        migration = migration_of(volume.obj["spec"])
+        if migration is None or not migration.begun:
             return volume.fits(node.labels)
-        if not is_migrated_on(self._csi_nodes.get(Key("", node.name)), takeover):
+        if not is_migrated_on(self._csi_nodes.get(Key("", node.name)), migration):
             return volume.fits(node.labels)
         # A translated volume has other topology labels; translating it for each node would be slow.
         translated = self._translated.get(volume.name)
         if translated is None or translated[0] is not volume.obj:
-            translated = volume.obj, Volume.read(_taken_over(volume, takeover), self._operators)
+            translated = volume.obj, Volume.read(_taken_over(volume, migration), self._operators)
             self._translated[volume.name] = translated
         return translated[1].fits(node.labels)
 

@@ -45,13 +45,13 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
     name = "NodeVolumeLimits"
 
     def __init__(self, context: Context, arguments: ReadOnlyObject) -> None:
-        caches, version = context.caches, context.caps.version
-        self._claims = caches.of("PersistentVolumeClaim")
-        self._volumes = caches.of("PersistentVolume")
-        self._classes = caches.of("StorageClass")
-        self._csi_nodes = caches.of("CSINode")
-        self._drivers = caches.of("CSIDriver")
-        self._attached = caches.of("VolumeAttachment").index("node", _node_of)
+        informers, version = context.caches, context.caps.version
+        self._claims = informers.of("PersistentVolumeClaim")
+        self._volumes = informers.of("PersistentVolume")
+        self._classes = informers.of("StorageClass")
+        self._csi_nodes = informers.of("CSINode")
+        self._drivers = informers.of("CSIDriver")
+        self._attached = informers.of("VolumeAttachment").index("node", _node_of)
         # Before 1.36 a plugin counts as migrated only if the CSINode says so.
         self._asks_csi_nodes = version < Version(1, 36)
         self._wants_drivers = context.caps.enabled(SCALING_GATE)
@@ -117,9 +117,9 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
             if attachment is not None and all(attachment):
                 yield attachment
         for volume in _inline(pod):
-            takeover = migration_of(volume)
-            if takeover is not None and takeover.begun and self._migrates(takeover.plugin, csi_node):
-                yield Attachment(takeover.driver, _handle(volume))
+            migration = migration_of(volume)
+            if migration is not None and migration.begun and self._migrates(migration.plugin, csi_node):
+                yield Attachment(migration.driver, _handle(volume))
 
     def _of_claim(self, claim: ReadOnlyObject, csi_node: ReadOnlyObject | None) -> Attachment | None:
         volume = self._volumes.get(Key("", claim["spec"].get("volumeName", "")))
@@ -127,12 +127,12 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
             return self._of_class(claim, csi_node)
         if (csi := volume["spec"].get("csi")) is not None:
             return Attachment(csi.get("driver", ""), csi.get("volumeHandle", ""))
-        takeover = migration_of(volume["spec"])
-        if takeover is None or not takeover.begun or not self._migrates(takeover.plugin, csi_node):
+        migration = migration_of(volume["spec"])
+        if migration is None or not migration.begun or not self._migrates(migration.plugin, csi_node):
             return None
         try:
             labels = volume["metadata"].get("labels") or {}
-            return Attachment(takeover.driver, handle(takeover, volume["spec"][takeover.source], labels))
+            return Attachment(migration.driver, handle(migration, volume["spec"][migration.source], labels))
         except ValueError:
             return None
 
@@ -144,16 +144,16 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         provisioner = storage_class.get("provisioner", "")
         metadata = claim["metadata"]
         name = f"unbound {metadata['namespace']}/{metadata['name']}"
-        takeover = migration_of_plugin(provisioner)
-        if takeover is None:
+        migration = migration_of_plugin(provisioner)
+        if migration is None:
             return Attachment(provisioner, name)
-        return Attachment(takeover.driver, name) if takeover.begun and self._migrates(provisioner, csi_node) else None
+        return Attachment(migration.driver, name) if migration.begun and self._migrates(provisioner, csi_node) else None
 
     def _migrates(self, plugin: str, csi_node: ReadOnlyObject | None) -> bool:
-        takeover = migration_of_plugin(plugin)
-        if csi_node is None or takeover is None:
+        migration = migration_of_plugin(plugin)
+        if csi_node is None or migration is None:
             return False
-        return not self._asks_csi_nodes or is_migrated_on(csi_node, takeover)
+        return not self._asks_csi_nodes or is_migrated_on(csi_node, migration)
 
     def _missing_driver(self, wanted: set[Attachment], csi_node: ReadOnlyObject | None) -> str:
         """Return a required driver that the node does not have; empty if there is none."""
@@ -190,10 +190,10 @@ def _read_inline(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
 
 
 def _handle(volume: ReadOnlyObject) -> str:
-    takeover = migration_of(volume)
-    assert takeover is not None, "only volumes that are taken over have a handle"
+    migration = migration_of(volume)
+    assert migration is not None, "only volumes that are taken over have a handle"
     try:
-        return handle(takeover, volume[takeover.source])
+        return handle(migration, volume[migration.source])
     except ValueError as error:
         raise Refused(Status.error(f"converting volume({volume['name']}) from inline to csi: {error}")) from None
 
@@ -241,5 +241,5 @@ def _may_detach_for(pod: PodInfo, event: ClusterEvent) -> bool:
     attachment = event.old or event.new
     if named_claims_of(pod) or attachment is None:
         return bool(named_claims_of(pod))
-    drivers = {takeover.driver for volume in _inline(pod) if (takeover := migration_of(volume)) is not None}
+    drivers = {migration.driver for volume in _inline(pod) if (migration := migration_of(volume)) is not None}
     return attachment["spec"].get("attacher", "") in drivers

@@ -83,14 +83,14 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         """Count the claims of a pod that a dry run adds."""
-        if (note := state.get(_NOTE)) is not None:
-            note.uses += note.used_by(added)
+        if (exclusive_claims := state.get(_NOTE)) is not None:
+            exclusive_claims.uses += exclusive_claims.used_by(added)
         return SUCCESS
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status:
         """Count the claims of a pod that a dry run removes."""
-        if (note := state.get(_NOTE)) is not None:
-            note.uses -= note.used_by(removed)
+        if (exclusive_claims := state.get(_NOTE)) is not None:
+            exclusive_claims.uses -= exclusive_claims.used_by(removed)
         return SUCCESS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
@@ -99,10 +99,10 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
             for other in node.pods.values():
                 if _conflicts(disk, _disks(other)):
                     return Status.unschedulable(_DISK, volume=disk["name"], used_by=str(other.key))
-        note = state.get(_NOTE)
-        if note is not None and note.uses > 0:
+        exclusive_claims = state.get(_NOTE)
+        if exclusive_claims is not None and exclusive_claims.uses > 0:
             # Unschedulable on every node, not unresolvable: evicting the user of the claim helps.
-            return Status.unschedulable(self._in_use, claims=sorted(map(str, note.claims)))
+            return Status.unschedulable(self._in_use, claims=sorted(map(str, exclusive_claims.claims)))
         return SUCCESS
 
 

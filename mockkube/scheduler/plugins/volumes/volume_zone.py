@@ -65,10 +65,10 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
         """Collect the topology labels of the pod's bound volumes; skip pods without any."""
         places: list[Place] = []
         for key in named_claims_of(pod):
-            found = self._places(key)
-            if isinstance(found, Status):
-                return PreFiltered(found)
-            places += found
+            topologies = self._places(key)
+            if isinstance(topologies, Status):
+                return PreFiltered(topologies)
+            places += topologies
         if not places:
             return PreFiltered(SKIP)
         state.put(_NOTE, places)
