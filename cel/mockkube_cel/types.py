@@ -35,6 +35,7 @@ class CelType:
     kind: Kind
     name: str
     parameters: tuple["CelType", ...] = ()
+    # Not compared: unification treats `bool` and its wrapper as one type.
     nullable: bool = field(default=False, compare=False)
 
     @property
@@ -79,6 +80,8 @@ TIMESTAMP: Final = CelType(Kind.TIMESTAMP, "google.protobuf.Timestamp")
 TYPE: Final = CelType(Kind.TYPE, "type")
 UINT: Final = CelType(Kind.UINT, "uint")
 
+# Error messages of the checker (cel-go: FormatCELType) name these kinds otherwise than `str(type)` (cel-go:
+# Type.String).
 _SPECIAL_NAMES: Final = {
     Kind.ANY: "any",
     Kind.DURATION: "duration",

@@ -15,6 +15,7 @@ from mockkube_cel.types import CelType, Kind
 class UInt(int):
     """An unsigned integer of 64 bits."""
 
+    # A subclass of int shares its arithmetic; types are compared exactly, so that an int never passes for a uint.
     __slots__ = ()
 
 
@@ -219,6 +220,7 @@ def equal(left: Any, right: Any) -> bool | CelError:
     kind, other = type(left), type(right)
     if kind is other and kind in _PLAIN:
         return bool(left == right)
+    # Null equals null only; comparing it with any other type is false, not an error.
     if left is None or right is None:
         return left is right
     if kind in _NUMBERS:

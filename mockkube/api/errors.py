@@ -100,6 +100,7 @@ class NotFound(ApiError):
     @classmethod
     def path(cls) -> "NotFound":
         """Return the error for a path that is not served."""
+        # upstream sends empty details here, where other errors have none.
         return cls("the server could not find the requested resource", details={})
 
 

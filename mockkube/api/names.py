@@ -144,13 +144,16 @@ def dns1035_label(name: str, *, prefix: bool = False) -> list[str]:
 
 def path_segment(name: str, *, prefix: bool = False) -> list[str]:
     """Check a name that only has to fit between two slashes of a URL path."""
+    # Random letters follow a generateName, so the name itself cannot be one of these.
     if not prefix and name in (".", ".."):
         return [f"may not be '{name}'"]
+    # Both would change the path of the object's URL.
     return [f"may not contain '{part}'" for part in "/%" if part in name]
 
 
 def qualified_name(name: str) -> list[str]:
     """Check a label key: an optional DNS subdomain and a slash, then a name of 63 bytes at most."""
+    # A copy: callers append to the errors, and must not change the cached ones.
     return list(_qualified_name(name))
 
 
@@ -275,6 +278,7 @@ def percent(value: str) -> list[str]:
 
 def decimal_integer(value: str) -> list[str]:
     """Check an integer in canonical form: no plus sign, no leading zeros."""
+    # upstream checks emptiness apart: the text of the regular expression would say less.
     if not value:
         return [NOT_EMPTY]
     return [] if _INTEGER_RE.fullmatch(value) else ["must be a valid decimal integer in canonical form"]

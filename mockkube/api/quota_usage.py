@@ -23,6 +23,7 @@ _DEVICE_CLASSES: Final = "deviceclass.resource.kubernetes.io/"
 _STORAGE_CLASS: Final = ".storageclass.storage.k8s.io/"
 _CLAIM_NAMES: Final = ("persistentvolumeclaims", "requests.storage")
 _COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
+# A quota on one of these requires that every container sets it; otherwise usage would be unknown.
 _REQUIRED: Final = ("cpu", "limits.cpu", "limits.memory", "memory", "requests.cpu", "requests.memory")
 _OF_PODS: Final = frozenset(
     ("pods", "count/pods", *_COMPUTE, *(f"{side}.{name}" for side in ("requests", "limits") for name in _COMPUTE))
@@ -131,6 +132,7 @@ def _service_usage(service: ReadOnlyObject) -> Amounts:
     spec, kind = service["spec"], service["spec"].get("type")
     ports = spec.get("ports") or []
     if kind == "LoadBalancer" and spec.get("allocateLoadBalancerNodePorts") is False:
+        # Without allocation, only ports whose node port the client has chosen use one.
         ports = [port for port in ports if port.get("nodePort")]
     exposed = len(ports) if kind in ("NodePort", "LoadBalancer") else 0
     return {

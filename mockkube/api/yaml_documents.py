@@ -81,10 +81,12 @@ class _Loader(yaml.CSafeLoader):
         self.repeats: list[str] = []
 
 
+# Without the resolver of timestamps: go-yaml leaves dates as text when it converts to JSON.
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+# go-yaml takes a single y or n for a boolean; PyYAML only the longer words.
 _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^[yYnN]$"), list("yYnN"))
 
 
@@ -108,6 +110,7 @@ def _construct_map(loader: _Loader, node: yaml.Node) -> dict[str, Any]:
             shown = quoted(key) if isinstance(key, str) else text
             loader.repeats.append(f"line {key_node.start_mark.line + 1}: key {shown} already set in map")
         keys.add((type(key), text))
+    # Only now: merged keys may repeat own ones, which is no duplicate.
     loader.flatten_mapping(node)
     return {
         _key(loader.construct_object(key, deep=True)): loader.construct_object(value, deep=True)

@@ -53,6 +53,7 @@ def overlays_for(
 @lru_cache(_REMEMBERED_MAX)
 def schema_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> Schema:
     """Return the schema of a version; one beyond the newest published has that one's, plus proposals."""
+    # There are no published types beyond the newest release; what a later version adds comes from its proposals.
     return Schema(min(version, NEWEST), overlays_for(version, trains))
 
 

@@ -162,6 +162,7 @@ def negate(value: Any) -> Any:
         return -value
     if type(value) is Duration:
         return _span(-value.nanos)
+    # cel-go's Bool has a Negate method for `!`, so `-true` fails with another error than other types.
     return NO_OVERLOAD if type(value) is bool else unsupported_type("-_", value)
 
 

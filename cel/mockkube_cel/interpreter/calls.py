@@ -79,6 +79,7 @@ def otherwise(left: Run, right: Run, *, unwrap: bool) -> Run:
 
 def call(implementation: Implementation, operands: Sequence[Run], charge: Charge | None, *, eager: bool) -> Run:
     """Return a call of an implementation that does not check its operands; without `charge` it costs 1."""
+    # cel-go has nodes of their own for one and two operands, which evaluate all of them before they look for errors.
     if eager or len(operands) not in (1, 2):
         return _eager(implementation, tuple(operands), charge or costs.charge_unit)
     if len(operands) == 1:
@@ -167,6 +168,7 @@ def dispatch(function: Function) -> Implementation:
             if overload.run is None or len(overload.args) != len(args):
                 continue
             pairs = zip(overload.args, args, strict=True)
+            # The first overload that matches is called; cel-go resolves calls with dyn operands in the same order.
             if not function.guarded or all(values.has_type(expected, arg) for expected, arg in pairs):
                 return overload.run(*args)
         return no_overload(function.name, args)

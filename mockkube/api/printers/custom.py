@@ -74,6 +74,7 @@ def _cell(kind: str, value: Any, now: datetime) -> Cell:
             return _text(value)
         case "boolean", bool():
             return value
+        # In Python a bool is an int, too.
         case (("integer" | "number"), bool()):
             return None
         case "integer", int() | float():

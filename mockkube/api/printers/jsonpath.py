@@ -160,6 +160,7 @@ def _text(value: str) -> Step:
 
 
 def _constant(value: Any) -> Step:
+    # upstream repeats a number or boolean for each current value, but returns a quoted text once.
     return lambda values: [value] * len(values)
 
 

@@ -14,6 +14,7 @@ _END: Final = 4
 _GROUPS_MAX: Final = 100
 _VARINT_BITS: Final = 64
 _UINT64: Final = (1 << 64) - 1
+# Nearly all tags, lengths and numbers fit one byte.
 _SIZES: Final = tuple(bytes([size]) for size in range(128))
 
 
@@ -40,6 +41,7 @@ def more(data: bytes, pos: int, low: int) -> tuple[int, int]:
         pos += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
+            # Ten bytes carry 70 bits; Go drops the excess, too.
             return value & _UINT64, pos
         shift += 7
     raise Malformed("proto: integer overflow")

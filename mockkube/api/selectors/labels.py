@@ -267,6 +267,7 @@ class _Parser:
         word = self._next()
         if word in _SPECIAL and word not in (",", ")"):
             raise BadSelector(f"found '{word}', expected: ',', ')' or identifier")
+        # upstream reads `in ()` as a set with the empty value.
         values = {""} if word == ")" else self._values()
         self._take()
         return tuple(sorted(values))

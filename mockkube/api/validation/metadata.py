@@ -134,6 +134,7 @@ def _validate_owner(owner: ReadOnlyObject, at: str) -> list[FieldError]:
         for name in ("kind", "name", "uid")
         if not owner.get(name)
     ]
+    # upstream: BannedOwners. The garbage collector does not watch events, so it would never see such an owner go.
     if version == "v1" and owner.get("kind") == "Event":
         found.append(invalid(at, owner_form(owner), "/v1, Kind=Event is disallowed from being an owner"))
     return found
@@ -184,6 +185,7 @@ def validate_field_manager(manager: str, at: str) -> list[FieldError]:
         if not letter.isprintable():
             text = f"invalid character U+{ord(letter):04X} (at position {position})"
             found.append(invalid(at, manager, text))
+        # upstream counts bytes.
         position += names.byte_length(letter)
     return found
 

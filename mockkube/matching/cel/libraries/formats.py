@@ -51,6 +51,7 @@ def _is_date(text: str) -> bool:
 
 
 def _is_datetime(text: str) -> bool:
+    # strfmt accepts the separators of date, time and zone in both cases.
     parts = text.lower().split("t")
     if len(text) < 4 or len(parts) < 2 or not _is_date(parts[0]):
         return False
