@@ -76,7 +76,8 @@ class Correlator:
         similar.messages[event["message"]] = None
         similar.at = now
         self._similar[key] = similar
-        # Up to ten distinct messages within ten minutes are separate events; from then on one event combines them.
+        # Fewer than ten distinct messages within ten minutes are separate events; from the tenth on one event combines
+        # them.
         if len(similar.messages) < SIMILAR_MAX:
             return event, _whole_key(event)
         # Upstream keeps the set of messages at its maximum by dropping one: the next distinct message is combined
@@ -118,7 +119,7 @@ class Correlator:
         self._observed[key] = _Observed(event["metadata"]["name"], event["firstTimestamp"], event["count"])
 
     def _budget(self, event: ReadOnlyObject) -> TokenBucket:
-        # The type is part of the key as of upstream's spam key: a flood of warnings does not silence normal events.
+        # The type is part of the key, so a flood of normal events does not silence warnings.
         key = (*_origin(event), *_about(event), event["type"])
         budget = self._budgets.get(key)
         if budget is None:

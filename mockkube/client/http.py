@@ -208,7 +208,6 @@ def _seen(served: Served, answer: Object) -> ReadOnlyObject:
 
 
 def _query(selection: Selection) -> dict[str, str]:
-    # An empty selector is left out: in a URL it would not mean "everything" for field selectors of old servers.
     given = {"labelSelector": selection.labels, "fieldSelector": selection.fields}
     return {name: value for name, value in given.items() if value}
 

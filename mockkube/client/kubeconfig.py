@@ -135,7 +135,6 @@ class _Reading:
         return self._file(str(entry[name])) if entry.get(name) else b""
 
     def _token(self, user: Mapping[str, Any]) -> str:
-        # An inline token wins over tokenFile, as for clientcmd.
         if token := user.get("token"):
             return str(token)
         return self._file(str(user["tokenFile"])).decode().strip() if user.get("tokenFile") else ""

@@ -120,8 +120,7 @@ class Deployments(Controller):
         deployment = await self._note_pause(deployment)
         if deployment["spec"].get("paused"):
             return await self._scale(await self._revise(deployment, sets))
-        # As upstream, the rollback comes before revisions are synced: it replaces the template that they would be
-        # synced to.
+        # As upstream, a rollback ends the reconciliation: no set is scaled before the annotation is gone.
         if (revision := _rollback_to(deployment)) is not None:
             return await self._roll_back(deployment, sets, revision)
         rollout = await self._revise(deployment, sets)

@@ -265,7 +265,7 @@ class Jobs(Controller):
     async def _let_go(self, sync: Sync, pods: Sequence[ReadOnlyObject], pending: dict[str, None]) -> ApiError | None:
         """Remove the finalizer of pods; those without it are removed from `pending`."""
         first: ApiError | None = None
-        # Until the informer shows the removal, these pods must not be counted as unfinished again.
+        # Until the informer shows the removal, these pods must not be treated as still having the finalizer.
         self._memory.expect_released(sync.key, [pod["metadata"]["uid"] for pod in pods])
         for pod in pods:
             uid = pod["metadata"]["uid"]

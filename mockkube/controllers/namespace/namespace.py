@@ -103,8 +103,8 @@ class NamespaceController(Controller):
             except ApiError as error:
                 remains.errors.append(self._told(kind, namespace, error))
             if kind.name == "Pod" and self._pods_first and remains.resources:
-                # With ordered deletion nothing else goes while pods remain: they may need their secrets and services
-                # until the end.
+                # With ordered deletion nothing else is deleted while pods remain: NetworkPolicies must protect them
+                # until they are gone.
                 counted = False
                 break
         await self._report(namespace, remains, counted=counted)

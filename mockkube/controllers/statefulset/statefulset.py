@@ -155,7 +155,7 @@ class StatefulSets(Controller):
             await self._hand.delete(owner, pod)
             return True
         if need is Need.CREATION:
-            # The garbage collector still deletes claims of the former pod; the deletion event queues the set again.
+            # As upstream, nothing else is done in this round while claims of the former pod are still to be deleted.
             if not self._hand.waits_for_claims(owner, pod):
                 await self._hand.create(owner, dict(pod))
             return True

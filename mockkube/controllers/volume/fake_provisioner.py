@@ -90,7 +90,7 @@ class FakeProvisioner(Controller):
         if volume is None or not _released(volume):
             return
         try:
-            # Deleted first and unprotected second, so that a user who deletes the volume meets the same finalizer.
+            # As external provisioners do: the volume is deleted first, and then released by removing the finalizer.
             if not terminating(volume):
                 await self.client.delete(VOLUME, key)
             volume = await self.client.get(VOLUME, key)

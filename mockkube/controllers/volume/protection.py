@@ -124,7 +124,8 @@ def _finished(pod: ReadOnlyObject) -> bool:
 def _holds(pod: ReadOnlyObject, claim: ReadOnlyObject) -> bool:
     """Return whether a scheduled pod uses a claim and so keeps it from being deleted."""
     metadata = pod["metadata"]
-    # A pod deleted by force no longer needs the claim of an ephemeral volume, which goes together with it.
+    # The kubelet is done with such a pod, or it was deleted by force. Its own claim must not block it: in a foreground
+    # deletion the pod waits for that claim.
     shut_down = terminating(pod) and metadata.get("deletionGracePeriodSeconds") == 0
     return bool(pod["spec"].get("nodeName")) and uses(pod, claim, ephemeral=not shut_down)
 
