@@ -13,5 +13,5 @@ class FlagError(ValueError):
 
 
 def quoted(text: str) -> str:
-    """Return a text in double quotes, as Go's `%q` writes it."""
+    """Quote a text as Go's `%q` does."""
     return json.dumps(text, ensure_ascii=False)

@@ -1,6 +1,6 @@
 """Version skew policy: how far apart the versions of two components may be.
 
-`RULES` is the published policy, `findings` applies it to a cluster. With several API servers every component is
+`RULES` is the published policy, `check_skew` applies it to a cluster. With several API servers every component is
 compared with each of them, which narrows its range exactly as the policy's examples do.
 """
 

@@ -27,7 +27,7 @@ class Maturity(StrEnum):
 class Stage:
     """Stage of a gate, from `version` until the next stage.
 
-    `minimum` is the minimum compatibility version from which on the stage applies.
+    `min_compatibility` is the minimum compatibility version from which on the stage applies.
     """
 
     version: Version

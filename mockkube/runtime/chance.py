@@ -1,6 +1,7 @@
 """Random numbers, uids, tokens and suffixes of generated names, one stream per owner."""
 
-from random import Random, SystemRandom
+from random import Random as Generator
+from random import SystemRandom
 from typing import Final, Self
 
 # No vowels and nothing that reads like another character. upstream 1.36: apimachinery/pkg/util/rand/rand.go
@@ -14,15 +15,15 @@ _VARIANT_MASK: Final = ~(0x3 << 62)
 _VARIANT_RFC_4122: Final = 0x2 << 62
 
 
-def random_for(seed: int | str, owner: str) -> Random:
+def random_for(seed: int | str, owner: str) -> Generator:
     """Return the random stream of one owner.
 
     Streams are separate, so that an owner that draws more numbers does not change those of another owner.
     """
-    return Random(f"{seed}/{owner}")
+    return Generator(f"{seed}/{owner}")
 
 
-def new_uid(random: Random) -> str:  # hot: per created object
+def new_uid(random: Generator) -> str:  # hot: per created object
     """Return a version 4 UUID as text."""
     # Setting the bits directly is faster than building a `uuid.UUID` only to format it.
     bits = random.getrandbits(128) & _VERSION_MASK & _VARIANT_MASK | _VERSION_4 | _VARIANT_RFC_4122
@@ -30,7 +31,7 @@ def new_uid(random: Random) -> str:  # hot: per created object
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-def name_suffix(random: Random) -> str:
+def name_suffix(random: Generator) -> str:
     """Return a random suffix as the API server appends it to a `generateName`."""
     return "".join(random.choices(NAME_ALPHABET, k=SUFFIX_LENGTH))
 
@@ -40,8 +41,8 @@ class Chance:
 
     __slots__ = ("_secret", "random")
 
-    def __init__(self, random: Random | None = None) -> None:
-        self.random = random or Random()
+    def __init__(self, random: Generator | None = None) -> None:
+        self.random = random or Generator()
         # Tokens must not be guessable, but a seeded run must repeat them.
         self._secret = random or SystemRandom()
 

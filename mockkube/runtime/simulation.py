@@ -11,7 +11,7 @@ async def _nothing() -> None:
 
 
 class Simulation:
-    """Workers on a virtual clock; nothing runs except in `settle`, `advance` and `until`."""
+    """Workers on a virtual clock; nothing runs except in `settle`, `advance` and `advance_until`."""
 
     def __init__(
         self,

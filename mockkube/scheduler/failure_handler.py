@@ -87,6 +87,9 @@ class Failures:
             await self.writer.write(pod, condition, nomination)
         except ApiError as error:
             _LOG.warning("updating the status of pod %s: %s", pod.key, error)
+        # A status that cannot be read stays as it is; the pod is queued already.
+        except Exception as error:
+            self.pods.bad.fail("scheduler", "Pod", pod.key, error)
 
     def _measure(self, queued: Queued, outcome: Refusal | Failure, started: float) -> None:
         result = "unschedulable" if isinstance(outcome, Refusal) else "error"

@@ -19,7 +19,7 @@ NO_NODES: Final = "no nodes available to schedule pods"
 class Rejectors:
     """Plugins that rejected a pod.
 
-    `refused` holds all of them, `pending` those that wait for something outside the scheduler.
+    `unschedulable_plugins` are all of them, `pending_plugins` those that wait for something outside the scheduler.
     """
 
     refused: frozenset[str] = frozenset()

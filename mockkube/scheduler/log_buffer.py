@@ -20,7 +20,7 @@ Lines = tuple[LogLine, ...]
 
 
 class LogBuffer:
-    """Collects the lines of a cycle, from `begin` to `flush`; outside a cycle lines are written immediately."""
+    """Collects the lines of a cycle, from `begin_cycle` to `flush`; other lines are written immediately."""
 
     def __init__(self, log: ComponentLog, clock: Clock) -> None:
         # Lines that were neither taken nor counted yet.

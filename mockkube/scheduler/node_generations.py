@@ -7,7 +7,7 @@ class ChangeLog:
     """Names with the generation of their last change; generations only grow."""
 
     def __init__(self) -> None:
-        # Ordered by generation, the latest last, so that `since` stops at the first older entry.
+        # Ordered by generation, the latest last, so that `names_since` stops at the first older entry.
         self._changes: dict[str, int] = {}
 
     def note(self, name: str, generation: int) -> None:  # hot: per change

@@ -220,7 +220,7 @@ class Scheduler:
 def build(context: PartContext[Client, Capabilities], configuration: Any = None) -> Scheduler:
     """Return the scheduler of a component; `configuration` is a decoded KubeSchedulerConfiguration, or None.
 
-    Raises ConfigurationError for an invalid one.
+    Raises SchedulerConfigurationError for an invalid one.
     """
     document: ReadOnlyObject = configuration or {"apiVersion": configurations.API_VERSION, "kind": configurations.KIND}
     return Scheduler(context, configurations.read(document, context.capabilities))

@@ -70,7 +70,7 @@ class Picture:
         return self._all
 
     def slot(self, name: str) -> int | None:
-        """Return the index of a node in `all`; it is valid as long as `structure` does not change."""
+        """Return the index of a node in `all`; it is valid as long as `structure_generation` is the same."""
         return self._slots.get(name)
 
     def get(self, name: str) -> NodeInfo | None:

@@ -25,7 +25,7 @@ NAME = "kube-scheduler"
 async def serve(
     access: Access, caps: Capabilities, configuration: ReadOnlyObject | None, *, stop: asyncio.Event
 ) -> None:
-    """Schedule until `stop` is set. Raises ConfigurationError for an invalid configuration.
+    """Schedule until `stop` is set. Raises SchedulerConfigurationError for an invalid configuration.
 
     differs: there is no leader election; two schedulers of one name would schedule the same pods.
     """

@@ -107,7 +107,7 @@ class Filtered:
         self.lines: dict[int, Lines] = {}
         # One byte per slot: unknown, fits, or the number of its rejector. Searching bytes needs no Python loop.
         self._marks = bytearray()
-        # Rejecting filters with their codes; the mark of the first is `_REFUSED`.
+        # Rejecting filters with their codes; the mark of the first is `_REJECTED`.
         self._refusers: list[tuple[int, Code]] = []
 
     @property

@@ -82,7 +82,7 @@ class Configuration:
 
 
 def read(given: ReadOnlyObject, caps: Capabilities) -> Configuration:
-    """Parse a configuration; raise ConfigurationError with all its errors."""
+    """Parse a configuration; raise SchedulerConfigurationError with all its errors."""
     # Go decodes null like an absent field.
     given = {name: value for name, value in given.items() if value is not None}
     errors = [*_check_head(given), *types.check(given, (MULTI_POINT, *POINTS))]

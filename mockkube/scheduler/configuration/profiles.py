@@ -61,7 +61,7 @@ class Profile:
 
 
 def build(settings: ProfileSettings, context: Context) -> Profile:
-    """Build a profile's plugins; raise ConfigurationError when a required one is missing."""
+    """Build a profile's plugins; raise SchedulerConfigurationError when a required one is missing."""
     plugins = {name: _build_plugin(name, settings, context) for name in _needed(settings)}
     assembly = _Assembly(settings, plugins)
     sorts = assembly.at("queueSort", QueueSortPlugin)

@@ -99,7 +99,7 @@ class Evictions:
         return bool(self._waiting)
 
     def wake_at(self) -> None:
-        """Return None: only `begin` makes this worker ready."""
+        """Return None: only `start` makes this worker ready."""
 
     async def step(self) -> None:
         """Execute the next preemptions, independently of each other."""

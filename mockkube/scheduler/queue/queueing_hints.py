@@ -81,7 +81,7 @@ _ACTIONS: Final = {
 class Hints:
     """Registered events of one profile's plugins.
 
-    With `asked` false hints are not called, and every registered event requeues the pod.
+    Without `hints_enabled` hints are not called, and every registered event requeues the pod.
     """
 
     def __init__(self, plugins: Iterable[Plugin], clock: Clock, metrics: Metrics, *, asked: bool = True) -> None:

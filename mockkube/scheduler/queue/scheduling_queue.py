@@ -272,7 +272,10 @@ class Queue:
             self._activate(queued, event)
 
     def _activate(self, queued: Queued, event: str, *, gated: bool = False) -> None:
-        """Move a pod to the active queue unless a PreEnqueue plugin rejects it; `gated` skips these plugins."""
+        """Move a pod to the active queue unless a PreEnqueue plugin rejects it.
+
+        With `gates_passed` these plugins are skipped.
+        """
         if not gated and not self._passes_gates(queued):
             self._set_aside(queued, event)
             return

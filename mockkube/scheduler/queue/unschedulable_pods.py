@@ -47,7 +47,7 @@ class Aside:
         return None if place is None else self._groups[place[1]][uid]
 
     def put(self, queued: Queued, *, surely: bool = False) -> None:
-        """Add a pod, or update its reason; it keeps its number of arrival. `surely`: its gate need not run."""
+        """Add a pod, or update its reason; it keeps its number of arrival. `is_certain`: its gate need not run."""
         uid = queued.pod.uid
         place = self._places.get(uid)
         reason = Reason(queued.pod.scheduler_name, queued.gate, frozenset(queued.rejectors), surely)

@@ -1,6 +1,6 @@
 """Whatever is done through the client within the process happens again for the same seed."""
 
-from random import Random
+from random import Random as Generator
 
 import pytest
 from mockkube_storage.engines.memory import MemoryStore
@@ -81,7 +81,7 @@ async def played(seed: int) -> tuple[list[str], dict[str, str], list[str]]:
         simulation = Simulation(
             lambda: workers,
             clock=clock,
-            chooser=Shuffled(Random(seed)),
+            chooser=Shuffled(Generator(seed)),
             quiet=quiet,
             stepped=lambda worker: trace.append(worker.name),
         )

@@ -1,7 +1,7 @@
 """Decisions: from the nodes that fit to the one that is chosen, and what is said when none does."""
 
 from dataclasses import replace
-from random import Random
+from random import Random as Generator
 from typing import Any
 
 import pytest
@@ -123,7 +123,7 @@ SPREAD = {
 }
 
 
-def change(scheduler: Any, nodes: Any, random: Random) -> None:
+def change(scheduler: Any, nodes: Any, random: Generator) -> None:
     """Let a node come, change or go."""
     which = random.randrange(6)
     if random.random() < 0.2:

@@ -94,7 +94,8 @@ class Choice:
         self.violated = False
         device = candidate.device
         shared = device.shared and self._rules.shared_capacity
-        # As upstream, counters come before constraints, so `violated` is only set where a constraint is the reason.
+        # As upstream, counters come before constraints, so `constraint_violated` is set only where a constraint is the
+        # reason.
         if device.consumes and not self._take_counters(candidate, shared=shared):
             return False
         if not self._permitted(claim, request, device, shared=shared):

@@ -57,7 +57,7 @@ def belongs_to(claim: ReadOnlyObject, pod: PodInfo) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Container:
-    """Container with its index among all containers; `brief` is an init container that is no sidecar."""
+    """Container with its index among all containers; `is_init` excludes sidecars."""
 
     index: int
     name: str

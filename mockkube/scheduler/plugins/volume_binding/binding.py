@@ -75,7 +75,7 @@ class Binder:
         """Write the bindings; raise Failed at the first error. What was written before it stays."""
         try:
             for pair in plan.pairs:
-                # The answer has the new resourceVersion, which `finished` compares with the informers.
+                # The answer has the new resourceVersion, which `is_bound` compares with the informers.
                 pair.volume = await self._client.update("PersistentVolume", dict(pair.volume))
             for index, claim in enumerate(plan.claims):
                 plan.claims[index] = await self._client.update("PersistentVolumeClaim", dict(claim))

@@ -104,7 +104,7 @@ class Finder:
         terms = SearchConditions(labels=node.labels, delayed=True, attributes_classes=self._attributes_classes)
         matches: list[Match] = []
         unmatched: list[ClaimRequirements] = []
-        # Smallest first, as upstream, so that a small claim does not take the only volume that fits a large one.
+        # upstream: smallest claim first, so that small claims get the smallest volumes.
         for requirements in sorted(wishes, key=lambda requirements: requirements.size):
             taken = {match.volume.name for match in matches}
             volume = find_volume(requirements, volumes[requirements.name].of(node.labels), terms, taken)
