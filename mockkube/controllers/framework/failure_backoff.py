@@ -48,5 +48,5 @@ class FailureBackoff:
         return now - entry.updated > 2 * self._seconds_max
 
     def _forget_old(self, now: float) -> None:
-        for thing in [thing for thing, entry in self._entries.items() if self._is_over(entry, now)]:
-            del self._entries[thing]
+        for backoff_id in [backoff_id for backoff_id, entry in self._entries.items() if self._is_over(entry, now)]:
+            del self._entries[backoff_id]

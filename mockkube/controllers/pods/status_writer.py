@@ -19,7 +19,7 @@ FINISHED: Final = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class PodStatusWriter:
-    """Computes and writes statuses of pods, with the gates of one component."""
+    """Computes and writes pod statuses for disruptions and failures, with the gates of one component."""
 
     client: Client
     capabilities: Capabilities
