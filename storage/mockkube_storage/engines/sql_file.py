@@ -70,9 +70,7 @@ class DatabaseFile:
         file, log = _State.of(self._path), _State.of(self._log_path)
         if self._file is not None and file is not None and file.changed != self._file.changed:
             return True
-        # The log grows with writes and is overwritten from its start after a checkpoint; only other processes make it
-        # shorter.
-        return self._log is not None and log is not None and log.size < self._log.size
+        return self._log is not None and log is not None and log != self._log
 
 
 def _check_same(path: str, before: _State) -> _State:

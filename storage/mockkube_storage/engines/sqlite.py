@@ -15,8 +15,9 @@ from urllib.parse import quote
 
 from sqlalchemy import URL, event
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy.exc import DatabaseError, OperationalError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import NullPool
 
 from mockkube_storage.current import Current
 from mockkube_storage.engines import sql_tables as tables
@@ -46,6 +47,9 @@ class SqliteStore(SqlStore):
         super().__init__(path)
         self._path = path
         self._full_path = os.path.abspath(path)
+        # a connection that is opened later must not make a new file in the place of one that has been removed
+        file_uri = f"file:{quote(self._full_path)}"
+        self._url = URL.create("sqlite+aiosqlite", database=file_uri, query={"mode": "rw", "uri": "true"})
         self._file_lock = FileLock(path)
         self._file = DatabaseFile(path, self._file_lock)
         self._damage = ""  # what is wrong with the content of the file; nothing is written any more
@@ -86,10 +90,7 @@ class SqliteStore(SqlStore):
     async def _open(self) -> AsyncEngine:
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))  # what is stored may be secret
         self._file_lock.take()
-        # a connection that is opened later must not make a new file in the place of one that has been removed
-        file_uri = f"file:{quote(self._full_path)}"
-        url = URL.create("sqlite+aiosqlite", database=file_uri, query={"mode": "rw", "uri": "true"})
-        engine = create_async_engine(url, pool_reset_on_return=None)  # each use ends its own transaction
+        engine = create_async_engine(self._url, pool_reset_on_return=None)  # each use ends its own transaction
         event.listen(engine.sync_engine, "connect", _require_durability)
         return engine
 
@@ -134,13 +135,33 @@ class SqliteStore(SqlStore):
             raise Unavailable(self._path, problem)
 
     async def _verify(self) -> None:
-        """Check the content of a file that another process has written to."""
-        async with self._connection() as connection:
-            self._damage = await _find_damage(connection)
-            if not self._damage and await self._newest(connection) < self.revision:
-                self._damage = f"writes up to revision {self.revision} are no longer in it"
+        """Check the content of a file, or a write-ahead log, that another process has written to."""
+        _log.warning("store %s: another process has written to its files, which are checked now", self._path)
+        # Open connections answer from their caches, so the check takes a new one.
+        engine = create_async_engine(self._url, poolclass=NullPool)
+        try:
+            with self._translated():
+                async with engine.connect() as connection:
+                    self._damage = await self._find_loss(connection)
+        finally:
+            await engine.dispose()
         self._check_file()
         self._file.note()
+
+    async def _find_loss(self, connection: AsyncConnection) -> str:
+        """Return what is wrong with the content, compared with what is in memory; empty if nothing is lost."""
+        # SQLite reads a log it has open without its checksums; whoever opens the file next drops all that follows the
+        # first bad one. Moved into the database, the content is what the check finds.
+        if damage := await _find_damage(connection, before="PRAGMA wal_checkpoint(TRUNCATE)"):
+            return damage
+        if await self._newest(connection) < self.revision:
+            return f"writes up to revision {self.revision} are no longer in it"
+        stored = {row.key: tables.entry_of(row) for row in await connection.execute(tables.LAST_VERSIONS)}
+        for entry in self._current.page("", start="", limit=0, revision=self.revision).entries:
+            found = stored.get(entry.key)
+            if found != entry and (found is None or found.revision <= entry.revision):
+                return f"the write of {entry.key} at revision {entry.revision} is no longer in it"
+        return ""
 
     async def _commit(self, writes: Sequence[Write]) -> Sequence[Entry | Conflict]:
         """Refuse the group before anything is written if the file would not keep it."""
@@ -211,7 +232,11 @@ class SqliteStore(SqlStore):
 
     async def _sweep(self, revision: int) -> int:
         self._check_file()
-        swept = await super()._sweep(revision)
+        try:
+            swept = await super()._sweep(revision)
+        except BaseException:
+            self._file.forget_log()  # it may have been written to
+            raise
         self._check_file()
         self._file.note()
         # Ordered by revision, so the tombstones that the sweep has removed come first.
@@ -220,8 +245,15 @@ class SqliteStore(SqlStore):
         return swept
 
 
-async def _find_damage(connection: AsyncConnection) -> str:
-    """Return what is wrong with the content of a database; empty if it is sound."""
+async def _find_damage(connection: AsyncConnection, *, before: str = "") -> str:
+    """Return what is wrong with the content of a database, once `before` has been executed; empty if it is sound."""
+    if before:
+        try:
+            await connection.exec_driver_sql(before)
+        except OperationalError:
+            raise  # a full disk is no damage
+        except DatabaseError as error:
+            return _describe_damage(str(error.orig))
     try:
         rows = await connection.exec_driver_sql("PRAGMA quick_check(1)")
         message = str(rows.scalar_one())
@@ -229,6 +261,10 @@ async def _find_damage(connection: AsyncConnection) -> str:
         message = str(error.orig)
     if message == "ok":
         return ""
+    return _describe_damage(message)
+
+
+def _describe_damage(message: str) -> str:
     return f"its content is damaged ({message.splitlines()[-1]}); restore a copy, or remove the file to start empty"
 
 

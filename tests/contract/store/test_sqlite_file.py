@@ -245,10 +245,14 @@ def _unlink_lock(path: Path) -> None:
     Path(f"{path}.lock").unlink()
 
 
-def _overwrite(path: Path) -> None:
+def _overwrite(path: Path, start: int = 0, size: int = 0) -> None:
     with path.open("r+b") as file:
-        file.seek(0)
-        file.write(b"\x55" * path.stat().st_size)
+        file.seek(start)
+        file.write(b"\x55" * (size or path.stat().st_size))
+
+
+def _overwrite_log(path: Path) -> None:
+    _overwrite(Path(f"{path}-wal"))
 
 
 @pytest.mark.parametrize(
@@ -260,6 +264,7 @@ def _overwrite(path: Path) -> None:
         pytest.param(_truncate, "store.db has been truncated from", id="truncated"),
         pytest.param(_unlink_lock, "store.db.lock, which keeps other processes out, has been removed", id="unlocked"),
         pytest.param(_overwrite, "its content is damaged", id="overwritten"),
+        pytest.param(_overwrite_log, "its content is damaged", id="log overwritten"),
     ],
 )
 async def test_a_file_that_would_not_keep_a_write_refuses_it_and_says_why(
@@ -284,6 +289,33 @@ async def test_a_file_that_would_not_keep_a_write_refuses_it_and_says_why(
             await store.close()
 
 
+@pytest.mark.parametrize("page", [0, 40])
+async def test_a_log_that_was_written_to_is_checked_before_the_next_write_is_acknowledged(
+    path: Path, page: int
+) -> None:
+    """A small store lies in its log alone, and who opens it next drops what follows the first bad page of that."""
+    store = open_store(str(path))
+    await store.start()
+    acknowledged = [await store.create(f"/{number}", b"x" * 10_000) for number in range(50)]
+    _overwrite(Path(f"{path}-wal"), 32 + page * (8192 + 24) + 24 + 4000, 100)
+    with contextlib.suppress(Unavailable):
+        acknowledged.append(await store.create("/last", b"1"))
+        with closing(sqlite3.connect(f"file:{_copy(path)}?mode=rw", uri=True)) as copy:  # as after a kill
+            rows = copy.execute("SELECT revision, value FROM entries ORDER BY revision").fetchall()
+        assert rows == [(entry.revision, entry.value) for entry in acknowledged]
+    assert (store.problem != "") == (len(acknowledged) == 50)
+    with contextlib.suppress(Unavailable):
+        await store.close()
+
+
+def _copy(path: Path) -> Path:
+    folder = path.parent / "copy"
+    folder.mkdir()
+    for one in (path, Path(f"{path}-wal")):
+        (folder / one.name).write_bytes(one.read_bytes())
+    return folder / path.name
+
+
 async def test_a_file_that_is_moved_away_and_back_takes_writes_again(path: Path) -> None:
     async with open_store(str(path)) as store:
         await store.create("/a", b"1")
@@ -305,12 +337,17 @@ async def test_another_program_that_leaves_the_file_sound_is_no_reason_to_refuse
         assert store.problem == ""
 
 
-async def test_many_writes_and_checkpoints_of_our_own_are_no_reason_to_refuse_writes(path: Path) -> None:
+async def test_many_writes_and_checkpoints_of_our_own_are_no_reason_to_refuse_writes(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async with open_store(str(path)) as store:
         for number in range(40):
             await store.create(f"/{number}", b"x" * 300_000)
+            await store.get(f"/{number}", revision=store.revision)
         await store.compact(store.revision)
+        await store.create("/last", b"")
         assert store.problem == ""
+    assert caplog.records == []
 
 
 @pytest.mark.parametrize("page", [0, 1, 2])
