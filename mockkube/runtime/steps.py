@@ -128,7 +128,7 @@ class Shuffled:
 
     def choice(self, ready: Sequence[Worker]) -> Worker:
         """Return a random worker."""
-        # No number is drawn where there is no choice, so a worker that joins later does not shift earlier choices.
+        # Without a choice no number is drawn, so that only real choices advance the random stream.
         return ready[0] if len(ready) == 1 else ready[self._random.randrange(len(ready))]
 
 

@@ -56,7 +56,6 @@ class Waiters(Generic[PointT]):
 
     def fail(self, error: Exception) -> None:
         """Raise an error in all waiting tasks."""
-        # Swapped first: a task that resumes may wait again, and must not be failed a second time.
         futures, self._futures = self._futures, {}
         self._points.clear()
         for future in futures.values():

@@ -162,7 +162,6 @@ class Binder:
         if assumed.stage is Stage.PERMITTED:
             if assumed.waits and not (status := self._ask_permission(assumed)).ok:
                 return status
-            # may drop them. Upstream marks the pod as done at the same point.
             # Permit is the last extension point at which a pod counts as unschedulable; failures behind it go to the
             # backoff queue, which needs no events since the pod was popped. As upstream, they are freed here.
             self._desk.queue.done(assumed.pod.uid)

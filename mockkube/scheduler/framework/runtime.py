@@ -271,7 +271,7 @@ class Points:
     # Measuring
 
     def now(self) -> float:
-        """Return the clock's `monotonic`."""
+        """Return the clock's current `monotonic`."""
         return self._clock.monotonic()
 
     def measure(self, point: str, code: Code, start: float) -> None:

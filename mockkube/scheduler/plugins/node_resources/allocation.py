@@ -55,7 +55,7 @@ class Allocation:
         """Return the node's resources with the pod added; extended resources only if the pod requests them."""
         shares = []
         for (name, weight), amount in zip(self.weights, requests, strict=True):
-            # upstream: a node is not better or worse for an extended resource that the pod does not use.
+            # upstream: an extended resource that the pod does not request does not influence the score.
             capacity = 0 if name == "pods" or (amount == 0 and is_scalar(name)) else node.allocatable.amount(name)
             if capacity:
                 counted = self.nonzero and name in _COUNTED_FOR_NOTHING
