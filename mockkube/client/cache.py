@@ -262,6 +262,7 @@ class ListWatch:
             self._apply(event)
 
     def _apply(self, event: WatchEvent) -> None:  # hot: per change
+        """Update cache and indexes for a change, then call all handlers."""
         key, obj = key_of(event.object), event.object
         old = self._objects.get(key)
         # Any change gives the object another chance with readers that failed on it.

@@ -86,6 +86,7 @@ class Correlator:
         return self._combination(event), key
 
     def _combination(self, event: Object) -> Object:
+        """Return the event that combines similar ones."""
         about, moment = event["involvedObject"], render_time(self._clock.now())
         kept = {name: event[name] for name in ("kind", "apiVersion", "type", "reason", "source")}
         return {
@@ -101,6 +102,7 @@ class Correlator:
         }
 
     def _counted(self, event: Object, key: _Key) -> Correlated:
+        """Return the event as new, or as a patch of the equal one that was recorded before."""
         known = self._observed.get(key)
         if known is None:
             self._remember(key, event)

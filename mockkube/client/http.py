@@ -158,6 +158,7 @@ class HttpClient:
         media: str = _JSON,
         accept: str = _JSON,
     ) -> Any:
+        """Send a request and return its JSON body; raise the API error of a failure."""
         headers = {"Accept": accept} | ({"Content-Type": media} if body is not None else {})
         response = await self._sent(method, path, query=query, body=body, headers=headers)
         answer = await _read(response)
@@ -175,6 +176,7 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         patience: aiohttp.ClientTimeout = _ANSWERING,
     ) -> aiohttp.ClientResponse:
+        """Send a request and return the open response; Unavailable if the server cannot be reached."""
         assert self._session is not None, "use the client inside its async with block"
         if self._limits is not None and self._clock is not None:
             await self._clock.sleep(self._limits.when(None))

@@ -94,6 +94,7 @@ class _Reading:
     config: Mapping[str, Any]
 
     def access(self, context: str) -> Access:
+        """Return server, certificates and credentials of a context."""
         chosen = self._entry("context", context)
         cluster_name, user_name = str(chosen.get("cluster", "")), str(chosen.get("user", ""))
         cluster = self._entry("cluster", cluster_name)

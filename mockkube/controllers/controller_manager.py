@@ -61,6 +61,7 @@ class ControllerManager:
 
 
 def _assemble(setting: Setting, controllers: Sequence[Controller]) -> list[Worker]:
+    """Return all workers; informers come first in the list."""
     working = [ControllerWorker(setting.component, controller) for controller in controllers]
     return [
         *(

@@ -98,6 +98,7 @@ class Archive:
         return template_hash(owner["spec"]["template"], (owner.get("status") or {}).get("collisionCount", 0))
 
     async def _make(self, owner: ReadOnlyObject, data: Object, number: int) -> ReadOnlyObject:
+        """Create a revision, or return the equal one of the same name."""
         metadata, template = owner["metadata"], owner["spec"]["template"]
         mark = self.mark(owner, data)
         revision: Object = {

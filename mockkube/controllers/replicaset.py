@@ -147,6 +147,7 @@ class ReplicaSets(Controller):
         return DONE
 
     async def _count(self, owner: ReadOnlyObject) -> Counts:
+        """Claim the active pods of a set and count its terminating ones."""
         selector, uid = self.selector(owner), owner["metadata"]["uid"]
         # Orphans of the namespace are included: matching ones are adopted before they are counted.
         claimable = candidates(self.pods, owner)
@@ -168,6 +169,7 @@ class ReplicaSets(Controller):
         return None
 
     async def _create(self, key: Key, owner: ReadOnlyObject, count: int) -> ApiError | None:
+        """Create pods in growing batches; return the first error."""
         self._expectations.expect_creations(key, count)
         template = owner["spec"].get("template") or {}
 
@@ -190,6 +192,7 @@ class ReplicaSets(Controller):
     async def _delete(
         self, key: Key, owner: ReadOnlyObject, active: Sequence[ReadOnlyObject], count: int
     ) -> ApiError | None:
+        """Delete the pods that rank first; return the first error."""
         chosen = victims(active, self._related(owner), count, self.clock.now())
         self._expectations.expect_deletions(key, [pod["metadata"]["uid"] for pod in chosen])
         first: ApiError | None = None

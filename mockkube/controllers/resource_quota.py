@@ -112,6 +112,7 @@ class ResourceQuotas(Controller):
             await self.client.update(_QUOTA, {**quota, "status": new}, subresource="status")
 
     def _count(self, quota: ReadOnlyObject, hard: Iterable[str]) -> dict[str, str]:
+        """Return the usage of all resources of a quota whose kinds are served."""
         total: Amounts = {}
         for kind in self._kinds.kinds():
             names = quota_usage.tracked(kind.group, kind.plural, hard) if kind.namespaced else []

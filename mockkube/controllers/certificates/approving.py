@@ -59,6 +59,7 @@ class Approving(Controller):
         return Again() if tried else DONE
 
     async def _may(self, spec: ReadOnlyObject, permission: str) -> bool:
+        """Return whether the requester is allowed to create a subresource of requests."""
         resource = {"group": "certificates.k8s.io", "resource": "certificatesigningrequests", "verb": "create"}
         question: Object = {
             "user": spec.get("username", ""),

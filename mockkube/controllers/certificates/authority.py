@@ -95,6 +95,7 @@ class Authority:
     def _extensions(
         self, request: "x509.CertificateSigningRequest", order: Order
     ) -> "list[tuple[x509.ExtensionType, bool]]":
+        """Return the extensions of the certificate, with whether each is critical."""
         from cryptography import x509
 
         found: list[tuple[x509.ExtensionType, bool]] = []

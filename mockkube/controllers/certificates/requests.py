@@ -82,6 +82,7 @@ def kubelet_client_complaint(request: "CertificateSigningRequest", usages: Seque
 
 
 def _serving_complaint(request: "CertificateSigningRequest", usages: Sequence[str]) -> str | None:
+    """Return why a request is not a kubelet's request for its own serving certificate."""
     from mockkube.api.kinds.certificates.certificate_signing_request import common_name, organizations
 
     if organizations(request) != _NODES:
@@ -141,6 +142,7 @@ def kept_until(csr: ReadOnlyObject) -> datetime | None:
 
 
 def _ends(csr: ReadOnlyObject) -> Iterator[datetime]:
+    """Yield the times after which conditions, age or expiry allow the deletion."""
     decisions = conditions(csr)
     if not decisions:
         yield parse_time(csr["metadata"]["creationTimestamp"]) + _KEPT_PENDING

@@ -55,6 +55,7 @@ class Signing(Controller):
         return DONE
 
     def _answered(self, csr: ReadOnlyObject) -> Object:
+        """Return the request with its certificate, or with condition Failed."""
         from mockkube.api.kinds.certificates.certificate_signing_request import (
             parse_request,  # slow to import: loads cryptography
         )

@@ -141,6 +141,7 @@ def _read(text: str, bounds: tuple[int, int]) -> _Field:
 
 
 def _read_range(text: str, bounds: tuple[int, int]) -> _Field:
+    """Parse one part of a field: `*`, `3`, `1-5`, each with an optional `/step`."""
     whole, slash, step_text = text.partition("/")
     low, dash, high = whole.partition("-")
     step = int(step_text) if slash else 1

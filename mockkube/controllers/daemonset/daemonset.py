@@ -110,6 +110,7 @@ class DaemonSets(Controller):
         return await self._sync(key, daemon_set)
 
     def _node_seen(self, key: Key) -> None:
+        """Queue the sets that should gain or lose a pod on a changed node."""
         node = self.nodes.get(key)
         if node is None:
             return
@@ -131,6 +132,7 @@ class DaemonSets(Controller):
         return known[1]
 
     async def _sync(self, key: Key, daemon_set: ReadOnlyObject) -> Outcome:
+        """Bring the pods of a set in line with its nodes, then write the status."""
         history = await self._archive.open(daemon_set)
         placement = self._placement(daemon_set)
         fits = {node["metadata"]["name"]: placement.fit(node) for node in self.nodes.list()}
@@ -156,6 +158,7 @@ class DaemonSets(Controller):
         return Again(after=min(requeue_delays)) if requeue_delays else DONE
 
     async def _update(self, key: Key, edition: Edition, fits: dict[str, Fit], again: list[float]) -> None:
+        """Create and delete pods per node, then continue the rolling update."""
         daemon_set = edition.daemon_set
         daemons = await self._by_node(daemon_set)
         changes = Moves()
@@ -244,6 +247,7 @@ class DaemonSets(Controller):
         return None
 
     def _status(self, daemons: dict[str, list[ReadOnlyObject]], fits: dict[str, Fit], edition: Edition) -> Object:
+        """Return the status counts; of several pods on a node the oldest counts."""
         first = {node: by_age(pods)[0] for node, pods in daemons.items() if node in fits}
         wanted = [node for node, fit in fits.items() if fit.run]
         scheduled_pods = [first[node] for node in wanted if node in first]

@@ -156,6 +156,7 @@ def roll(daemons: Daemons, fits: Mapping[str, Fit], edition: Edition) -> Moves:
 
 
 def _roll_in_place(daemons: Daemons, edition: Edition, unavailable_max: int) -> Moves:
+    """Return the old pods to delete within maxUnavailable; unavailable ones always go."""
     missing, due, candidates = 0, [], []
     for pods in daemons.values():
         pair = _pair(pods, edition)
@@ -177,6 +178,7 @@ def _roll_in_place(daemons: Daemons, edition: Edition, unavailable_max: int) -> 
 def _roll_with_surge(
     daemons: Daemons, fits: Mapping[str, Fit], edition: Edition, surge_max: int, desired: int
 ) -> Moves:
+    """Return the nodes that get a new pod beside the old one, and the old pods that can go."""
     moves, surging, available = Moves(), 0, 0
     misplaced: list[ReadOnlyObject] = []
     candidates: list[str] = []

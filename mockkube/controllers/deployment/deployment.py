@@ -111,6 +111,7 @@ class Deployments(Controller):
             raise
 
     async def _sync(self, deployment: ReadOnlyObject) -> Outcome:
+        """Claim the sets, then handle deletion, pause, rollback, scaling or the rollout."""
         if deployment["spec"].get("selector") == {}:
             return await self._refuse_everything(deployment)
         sets = await self._sets_of(deployment)
@@ -177,6 +178,7 @@ class Deployments(Controller):
         return await self._make_new(rollout, revision) if create else rollout
 
     async def _revise_new(self, rollout: Rollout, new: ReadOnlyObject, revision: int) -> Rollout:
+        """Update annotations of the new set and the deployment's revision."""
         deployment = rollout.deployment
         annotations = annotated_for(deployment, annotations_of(new), revision, exists=True)
         seconds = deployment["spec"].get("minReadySeconds", 0)
@@ -205,6 +207,7 @@ class Deployments(Controller):
         return replace(rollout, deployment=written)
 
     async def _make_new(self, rollout: Rollout, revision: int) -> Rollout:
+        """Create the new set; on a name collision with another template count it and raise."""
         deployment = rollout.deployment
         new_set = set_named(deployment, revision)
         # A new set starts with as many replicas as maxSurge allows, and not with zero, to save a round.
@@ -241,6 +244,7 @@ class Deployments(Controller):
         raise error
 
     async def _report_no_set(self, deployment: ReadOnlyObject, name: str, error: ApiError) -> None:
+        """Record an event and condition Progressing for a set that could not be created."""
         message = f'Failed to create new replica set "{name}": {error.message}'
         self.events.record(deployment, WARNING, _CREATE_ERROR, message)
         if statuses.has_deadline(deployment):
@@ -279,6 +283,7 @@ class Deployments(Controller):
         return await self._report(rollout)
 
     async def _spread(self, rollout: Rollout) -> Rollout:
+        """Scale the only active set, or distribute the replicas over all active sets."""
         deployment = rollout.deployment
         running = active(rollout.every)
         # With one active set there is nothing to distribute.
@@ -297,6 +302,7 @@ class Deployments(Controller):
         return rollout
 
     async def _roll(self, rollout: Rollout, sets: Sequence[ReadOnlyObject]) -> Outcome:
+        """Grow the new set or shrink the old ones by one step of a rolling update."""
         if rollout.new is None:
             rollout = await self._revise(rollout.deployment, sets, create=True)
         assert rollout.new is not None, "it was made"
@@ -318,6 +324,7 @@ class Deployments(Controller):
         return await self._resize(rollout, new, size)
 
     async def _shrink_old(self, rollout: Rollout) -> Rollout:
+        """Shrink old sets, unhealthy pods first, as far as enough pods stay available."""
         deployment, new = rollout.deployment, rollout.new
         assert new is not None, "old sets go only for a new one"
         old = active(rollout.old)
@@ -338,6 +345,7 @@ class Deployments(Controller):
         return rollout
 
     async def _recreate(self, rollout: Rollout, sets: Sequence[ReadOnlyObject]) -> Outcome:
+        """Scale down all old sets; once their pods are gone, create and scale up the new set."""
         before = rollout
         for one in active(rollout.old):
             rollout = await self._resize(rollout, one, 0)

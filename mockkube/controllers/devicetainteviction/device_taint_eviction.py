@@ -152,6 +152,7 @@ class DeviceTaintEviction(Controller):
             self.status.eviction_goes_on(eviction.rules)
 
     async def _evict(self, seen: ReadOnlyObject, eviction: Eviction) -> None:
+        """Delete a pod after writing its condition, and count the eviction."""
         key, uid = key_of(seen), seen["metadata"]["uid"]
         try:
             pod = await self.client.get("Pod", key)

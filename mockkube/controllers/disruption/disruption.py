@@ -60,6 +60,7 @@ class Disruption(Controller):
         self._scales = PodScales(self.client, caches, self.cache(DEFINITION))
 
     def _pod_changed(self, change: Change) -> None:
+        """Queue the first budget that selects the pod; warn if there are several."""
         pod = change.object
         found = [budget for budget in self.budgets.list(pod["metadata"]["namespace"]) if _covers(budget, pod)]
         if len(found) > 1:
@@ -89,6 +90,7 @@ class Disruption(Controller):
             return DONE
 
     async def _count(self, budget: ReadOnlyObject) -> Outcome:
+        """Compute the counts of a budget, write its status, requeue for open evictions."""
         pods = self._pods_of(budget)
         if not pods:
             self.events.record(budget, "Normal", "NoPods", "No matching pods found")
@@ -115,6 +117,7 @@ class Disruption(Controller):
         return [pod for pod in pods if selector.matches(pod["metadata"].get("labels", {}))]
 
     async def _expected(self, budget: ReadOnlyObject, pods: Sequence[ReadOnlyObject]) -> Expected:
+        """Return the expected pods, from the budget alone or from the pods' controllers."""
         if not needs_scale(budget):
             return expected(budget, present=len(pods), scale=0)
         try:
@@ -129,6 +132,7 @@ class Disruption(Controller):
         return expected(budget, present=len(pods), scale=scales.total())
 
     async def _write(self, budget: ReadOnlyObject, wanted: Expected, current: int, going: Disrupted) -> None:
+        """Write counts, open evictions and condition if they changed."""
         old, spare = budget.get("status", {}), current - wanted.healthy
         status: Object = {
             "currentHealthy": current,
@@ -147,6 +151,7 @@ class Disruption(Controller):
         await self.client.update(_BUDGET, {**budget, "status": status}, subresource="status")
 
     async def _fail_safe(self, budget: ReadOnlyObject, message: str) -> None:
+        """Allow no disruption and set the reason SyncFailed."""
         old = budget.get("status", {})
         failed: Object = {
             "type": "DisruptionAllowed",

@@ -72,6 +72,7 @@ class PodScales:
         return owner if owner is not None and owner["metadata"]["uid"] == reference["uid"] else None
 
     async def _asked(self, reference: ReadOnlyObject, group: str, namespace: str) -> ReadOnlyObject | None:
+        """Return the scale of a custom resource with a scale subresource; ScaleNotFound for other kinds."""
         definition = self._definition(reference, group)
         path = () if definition is None else _replicas_path(definition, reference["apiVersion"])
         if definition is None:

@@ -122,6 +122,7 @@ class EndpointSlices(Controller):
     async def _bring(
         self, service: ReadOnlyObject, pods: Sequence[ReadOnlyObject], slices: list[ReadOnlyObject], changed_at: str
     ) -> None:
+        """Reconcile the slices of each address type, then delete those of other types."""
         families, errors = _families(service), list[str]()
         for family in families:
             own = [one for one in slices if one["addressType"] == family]
@@ -142,6 +143,7 @@ class EndpointSlices(Controller):
         family: str,
         errors: list[str],
     ) -> Plan:
+        """Return the plan for the slices of one address type."""
         owned = [one for one in slices if _owned(one, service)]
         plan = Plan(delete=[one for one in slices if not _owned(one, service)])
         existing: dict[PortsKey, list[ReadOnlyObject]] = {}
@@ -181,6 +183,7 @@ class EndpointSlices(Controller):
         return wanted, ports
 
     async def _carry_out(self, service: ReadOnlyObject, plan: Plan, changed_at: str) -> None:
+        """Create, update and delete slices as planned."""
         # An update in place of a deletion and a creation saves a write and lets watchers see one change.
         plan.recycle(lambda old: _owned(old, service))
         for new_slice in [] if terminating(service) else plan.create:
@@ -277,6 +280,7 @@ def _keep_one(plan: Plan, service: ReadOnlyObject, family: str) -> None:
 
 
 def _ports(service: ReadOnlyObject, pod: ReadOnlyObject) -> list[ReadOnlyObject]:
+    """Return the endpoint ports of a pod for the ports of a service."""
     ports = []
     for port in service["spec"].get("ports", ()):
         if (number := find_port(pod, port)) is not None:
@@ -297,6 +301,7 @@ def _nodeless(service: ReadOnlyObject, pod: ReadOnlyObject) -> str:
 
 
 def _endpoint(service: ReadOnlyObject, pod: ReadOnlyObject, node: ReadOnlyObject | None, family: str) -> Object:
+    """Return the endpoint of a pod, with the addresses of one IP family."""
     serving, is_terminating, version = is_ready(pod), terminating(pod), 6 if family == "IPv6" else 4
     # A terminating pod is never ready, even while it still serves; publishNotReadyAddresses overrides both.
     ready = bool(service["spec"].get("publishNotReadyAddresses")) or (serving and not is_terminating)

@@ -79,6 +79,7 @@ class EndpointsController(Controller):
         return DONE
 
     async def _write(self, service: ReadOnlyObject) -> None:
+        """Create or update the endpoints of a service if they changed."""
         pods = pods_of(service, self.pods)
         changed_at = self._times.next(service, pods)
         subsets = repacked(subset for pod in pods for subset in _subsets(service, pod))

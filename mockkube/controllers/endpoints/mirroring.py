@@ -74,6 +74,7 @@ class EndpointSliceMirroring(Controller):
         return DONE
 
     def _plan(self, endpoints: ReadOnlyObject, slices: Sequence[ReadOnlyObject]) -> Plan:
+        """Return the plan that makes the slices mirror the Endpoints."""
         existing: dict[object, list[ReadOnlyObject]] = {}
         for one in slices:
             existing.setdefault((one["addressType"], ports_key(one.get("ports") or ())), []).append(one)
@@ -104,6 +105,7 @@ class EndpointSliceMirroring(Controller):
             self.events.record(endpoints, "Warning", "TooManyAddressesToMirror", text)
 
     async def _carry_out(self, endpoints: ReadOnlyObject | None, plan: Plan) -> None:
+        """Create, update and delete slices as planned."""
         plan.recycle(lambda old: True)
         for new_slice in [] if endpoints is None or terminating(endpoints) else plan.create:
             try:
@@ -136,6 +138,7 @@ class _Desired:
     def _take(
         self, endpoints: ReadOnlyObject, ports: list[ReadOnlyObject], found: Iterable[tuple[ReadOnlyObject, bool]]
     ) -> None:
+        """Add the addresses of one subset to the slices of their address types."""
         added = 0
         for address, ready in found:
             try:

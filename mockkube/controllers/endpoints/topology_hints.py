@@ -38,6 +38,7 @@ def hint(plan: Plan, unchanged: Iterable[ReadOnlyObject], distribution: str) -> 
 
 
 def _hinted(endpoint: ReadOnlyObject, distribution: str, *, nodes: bool) -> Object:
+    """Return an endpoint with the hints of a distribution."""
     bare: Object = {name: value for name, value in endpoint.items() if name != "hints"}
     if not distribution:
         return bare

@@ -89,6 +89,7 @@ class Claims:
         return owned
 
     async def _claimed(self, obj: ReadOnlyObject, match: Match) -> bool:
+        """Return whether the owner owns an object, after adopting or releasing it if needed."""
         uid = controller_uid(obj)
         if uid and uid != self.owner["metadata"]["uid"]:
             return False

@@ -69,6 +69,7 @@ class GarbageCollector(Controller):
         self.keys.add(Key("", uid))
 
     def _misplaced(self, dependent: Vertex, uid: str) -> None:
+        """Record an event about an owner reference to an object in another namespace."""
         identity = dependent.identity
         reference = next((one for one in dependent.owners if one["uid"] == uid), None)
         if reference is None:
@@ -103,6 +104,7 @@ class GarbageCollector(Controller):
         return Again() if still is node and node.virtual else DONE
 
     async def _look_at(self, vertex: Vertex) -> None:
+        """Decide about an object by its stored state: forget, finish, delete or update it."""
         # Whoever deletes it already also processes its finalizers.
         if vertex.being_deleted and not vertex.deleting_dependents:
             return
@@ -128,6 +130,7 @@ class GarbageCollector(Controller):
                 self._check(dependent.identity.uid)
 
     async def _judge(self, vertex: Vertex, latest: ReadOnlyObject, owners: Iterable[ReadOnlyObject]) -> None:
+        """Delete an object without solid owners; otherwise remove its other owners."""
         classified = await self._verdict(vertex, owners)
         if classified.solid:
             removable = [*classified.dangling, *classified.waiting]

@@ -113,6 +113,7 @@ class EveryKind:
         return self._synced
 
     def _open(self, kind: ServedKind) -> None:
+        """Start the monitor of a kind, with all handlers."""
         monitor = ListWatch(
             self._client,
             kind.name,
@@ -129,6 +130,7 @@ class EveryKind:
         self.bell.ring()
 
     def _definition_changed(self, change: Change) -> None:
+        """Start and stop monitors as the CRD is established, changed or deleted."""
         # CRDs are compared by what they serve: other changes need no new watch.
         before = custom_kind(change.old) if change.old is not None and established(change.old) else None
         after = custom_kind(change.object) if established(change.object) else None

@@ -137,6 +137,7 @@ class OwnerGraph:
         return node
 
     def _changed(self, vertex: Vertex, obj: ReadOnlyObject) -> None:
+        """Update owners and deletion of a node; check owners that it no longer blocks."""
         owners = tuple(obj["metadata"].get("ownerReferences", ()))
         if owners != tuple(vertex.owners):
             before, after = {one["uid"]: one for one in vertex.owners}, {one["uid"]: one for one in owners}
@@ -204,6 +205,7 @@ class OwnerGraph:
             self._check(dependent.identity.uid)
 
     def _remove(self, vertex: Vertex, identity: Identity) -> None:
+        """Remove a node, and check its dependents and the owners that waited for it."""
         del self.vertices[vertex.identity.uid]
         self._leave(vertex, [owner["uid"] for owner in vertex.owners])
         if vertex.dependents:
@@ -218,6 +220,7 @@ class OwnerGraph:
                 self._check(owner["uid"])
 
     def _join(self, vertex: Vertex, owners: Iterable[ReadOnlyObject]) -> None:
+        """Add a node to its owners; unknown owners become virtual nodes."""
         doubtful = False
         for reference in owners:
             owner = self.vertices.get(reference["uid"])

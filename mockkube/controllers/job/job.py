@@ -151,6 +151,7 @@ class Jobs(Controller):
         return DONE
 
     async def _sync(self, key: Key, job: ReadOnlyObject) -> None:
+        """Count the pods of a job, process it and record metrics."""
         begun, settled = self.clock.monotonic(), self._expectations.satisfied(key)
         pod_counts = tally_of(job, await self._pods_of(job), self._rules, self._memory.released(key))
         if not pod_counts.status.get("startTime") and not is_suspended(job):
@@ -165,6 +166,7 @@ class Jobs(Controller):
             self._metrics.synced(job, sync.action, self.clock.monotonic() - begun, failed=failed)
 
     async def _see_to(self, sync: Sync) -> None:
+        """Finish a job or manage its pods, then track finished pods."""
         now = self.clock.now()
         sync.end = verdict(sync.tally, now)
         left = seconds_to_deadline(sync.job, sync.tally.status, now)

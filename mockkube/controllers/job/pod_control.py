@@ -101,6 +101,7 @@ class JobHand:
         await self._create(sync, indexes)
 
     async def _create(self, sync: Sync, indexes: Sequence[int | None]) -> None:
+        """Create pods with these indexes in growing batches."""
         job, pod_counts, count = sync.job, sync.tally, len(indexes)
         self.expectations.expect_creations(sync.key, count)
         template = template_of(job)

@@ -114,6 +114,7 @@ class Tally:
         return policy_result.action == "FailIndex" or (policy_result.counts and index_failures(pod) >= limit)
 
     def _find_waiting(self, lost: Intervals) -> dict[int, ReadOnlyObject]:
+        """Return, by index, the last failed pod of indexes that wait for a replacement."""
         taken, waiting = indexes_of(self.active_pods), dict[int, ReadOnlyObject]()
         for pod in self.pods:
             index = valid_index_of(pod, self.job)

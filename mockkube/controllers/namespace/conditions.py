@@ -49,6 +49,7 @@ def conditions_after(namespace: ReadOnlyObject, remains: Remains, now: datetime,
 
 
 def _troubles(remains: Remains, *, counted: bool) -> Iterator[Object]:
+    """Yield the conditions that are True after a pass."""
     if remains.errors:
         texts = ", ".join(sorted(remains.errors))
         message = f"Failed to delete all resource types, {len(remains.errors)} remaining: {texts}"

@@ -120,6 +120,7 @@ class NamespaceController(Controller):
         return error.message
 
     async def _empty_of(self, kind: ServedKind, namespace: ReadOnlyObject, remains: Remains) -> None:
+        """Delete all objects of one kind, and add what remains to `remaining`."""
         selection = Selection(namespace=namespace["metadata"]["name"])
         found = (await self.client.list(kind.name, selection)).items
         if not found:

@@ -128,6 +128,7 @@ class NodeEvictions(Controller):
         return Again(after=max(min(due) - self.clock.monotonic(), _PASS_SECONDS)) if due else DONE
 
     async def _taint(self, name: str) -> bool:
+        """Set the NoExecute taint for a node's Ready condition; return whether it was set."""
         node = self.nodes.get(Key("", name))
         condition = None if node is None else ready_condition(node)
         if node is None or condition is None:

@@ -54,6 +54,7 @@ class NodeMonitor(Controller):
         return Again(after=self._options.monitor_period_seconds)
 
     async def _take_in(self, nodes: Sequence[ReadOnlyObject]) -> None:
+        """Record added and deleted nodes, and add zones of new ones."""
         present = {node["metadata"]["name"]: node for node in nodes}
         for name, node in present.items():
             self._memory.open_zone(node)
@@ -71,6 +72,7 @@ class NodeMonitor(Controller):
         self.events.record(_reference(node), "Normal", reason, f"Node {node['metadata']['name']} event: {what}")
 
     async def _look_at(self, node: ReadOnlyObject, ready: dict[str, list[bool]]) -> None:
+        """Update health, taints and pods of one node, and note its readiness by zone."""
         name = node["metadata"]["name"]
         observed = "Unknown" if (before := ready_condition(node)) is None else before["status"]
         try:
@@ -107,6 +109,7 @@ class NodeMonitor(Controller):
         raise AssertionError("the last try returns or raises")
 
     async def _judge(self, node: ReadOnlyObject) -> ReadOnlyObject:
+        """Observe the health of a node; if its grace period is over, set its conditions to Unknown."""
         name, now = node["metadata"]["name"], Now(self.clock.now(), self.clock.monotonic())
         lease = self.leases.get(Key(LEASES.namespace, name))
         health = self._memory.health[name] = heard(self._memory.health.get(name), node, lease, now)
@@ -121,6 +124,7 @@ class NodeMonitor(Controller):
         return silent
 
     async def _taint(self, node: ReadOnlyObject, status: str) -> None:
+        """Remove, swap or queue the NoExecute taint for the status of condition Ready."""
         try:
             if status == "True":
                 await self._lift(node)

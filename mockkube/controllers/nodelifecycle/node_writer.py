@@ -66,6 +66,8 @@ class NodeWriter:
     async def _change_taints(
         self, key: Key, change: Callable[[Sequence[ReadOnlyObject]], Sequence[ReadOnlyObject]]
     ) -> None:
+        """Read the node, change its taints and patch them, with retries on conflict."""
+
         async def once() -> None:
             node = await self._client.get("Node", key)
             old = node["spec"].get("taints", [])

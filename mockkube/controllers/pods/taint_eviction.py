@@ -131,6 +131,7 @@ class TaintEviction(Controller):
             self._judge(pod, taints)
 
     def _judge(self, pod: ReadOnlyObject, taints: Sequence[ReadOnlyObject]) -> None:
+        """Start, keep or cancel the timer of a pod on a tainted node."""
         key, now = key_of(pod), self.clock.monotonic()
         seconds = seconds_left(taints, compile_tolerations(pod["spec"].get("tolerations", ()), self._rules))
         if seconds is None:
@@ -160,6 +161,7 @@ class TaintEviction(Controller):
         self.events.record(about, "Normal", _REASON, message)
 
     async def _evict(self, key: Key, clock: Clock) -> Outcome:
+        """Delete a pod whose timer has expired, with retries."""
         if not clock.tries:
             self._tell(key, f"Marking for deletion Pod {key}")
         clock.tries += 1

@@ -49,6 +49,7 @@ class PodClaims(Controller):
         self._prioritized_list = setting.capabilities.enabled("DRAPrioritizedList")
 
     def _pod_changed(self, change: Change) -> None:
+        """Queue the pod for its claims, or its claims once the pod is done."""
         pod, is_deleted = change.object, change.type is EventType.DELETED
         names = _names(pod)
         # The scheduler creates this claim for extended resources; the pod's spec does not name it.
@@ -120,6 +121,7 @@ class PodClaims(Controller):
         return next((one for one in owned if one["metadata"].get("annotations", {}).get(POD_CLAIM) == name), None)
 
     async def _create(self, pod: ReadOnlyObject, wanted: ReadOnlyObject) -> ReadOnlyObject:
+        """Create a claim from a template, owned by the pod."""
         template = self._template(pod, wanted["resourceClaimTemplateName"])
         metadata, given = pod["metadata"], template["spec"].get("metadata", {})
         owner = {
@@ -218,6 +220,7 @@ class ClaimReservations(Controller):
         return DONE
 
     async def _is_kept(self, namespace: str, consumer: ReadOnlyObject) -> bool:
+        """Return whether the consumer of a reservation still needs the claim."""
         if consumer.get("apiGroup") or consumer["resource"] != "pods":
             return True
         # Saves a request for each pod that was observed to be deleted.

@@ -88,6 +88,7 @@ class StatefulArchive(Archive):
         return StatefulHistory(current, update, every)
 
     async def _newest(self, owner: ReadOnlyObject, every: tuple[ReadOnlyObject, ...]) -> ReadOnlyObject:
+        """Return the update revision: the last one if equal, an older equal one, or a new one."""
         data = data_of(owner)
         last = every[-1] if every else None
         number = 1 if last is None else last.get("revision", 0) + 1

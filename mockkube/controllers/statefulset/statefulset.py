@@ -93,6 +93,7 @@ class StatefulSets(Controller):
         return self._next_look(owner, status, pods)
 
     async def _sync(self, owner: ReadOnlyObject, history: StatefulHistory, pods: Sequence[ReadOnlyObject]) -> Object:
+        """Process the pods of a set by plan, write the status and return it."""
         revisioned_sets = Editions(
             current=restored(owner, history.current),
             current_name=history.current["metadata"]["name"],
@@ -150,6 +151,7 @@ class StatefulSets(Controller):
         return False
 
     async def _see_to(self, roster: Roster, pod: ReadOnlyObject) -> bool:
+        """Process one wanted pod; return whether an ordered set must wait for it."""
         owner, need = roster.owner, roster.need_of(pod)
         if need is Need.DELETION:
             await self._hand.delete(owner, pod)

@@ -97,6 +97,7 @@ class ClaimBinder(Controller):
             await self.books.lose(claim, "ClaimMisbound", _MISBOUND)
 
     async def _take(self, claim: ReadOnlyObject, name: str) -> None:
+        """Bind a claim to the volume it names, if the volume is free or reserved for it."""
         volume = self.books.volumes.get(Key("", name))
         if volume is None:
             await self.books.set_claim_phase(claim, "Pending")
@@ -125,6 +126,7 @@ class ClaimBinder(Controller):
         await self.books.set_claim_phase(claim, "Pending")
 
     async def _find(self, claim: ReadOnlyObject) -> None:
+        """Bind a claim to the best matching volume, or wait for one."""
         storage_class = self._class_of(claim)
         delayed = waits_for_consumer(claim, storage_class)
         terms = SearchConditions(delayed=delayed, attributes_classes=self.books.attributes_classes)
@@ -175,6 +177,7 @@ class ClaimBinder(Controller):
         self._tell(claim, "Normal", "WaitForPodScheduled", f"waiting for {waited_for} to be scheduled")
 
     async def _provision(self, claim: ReadOnlyObject, storage_class: ReadOnlyObject | None) -> None:
+        """Request a volume from the provisioner of the claim's class."""
         if storage_class is None:
             message = f'storageclass.storage.k8s.io "{class_of(claim)}" not found'
             self._tell(claim, "Warning", "ProvisioningFailed", message)

@@ -60,6 +60,7 @@ class EphemeralVolumes(Controller):
             raise ApiError(f"pod {key_of(pod)}, {text}") from error
 
     async def _ensure(self, pod: ReadOnlyObject, volume: ReadOnlyObject) -> None:
+        """Create the claim of an ephemeral volume unless it exists; ApiError if another owns it."""
         name, namespace = ephemeral_name(pod, volume), pod["metadata"]["namespace"]
         claim = self.claims.get(Key(namespace, name))
         if claim is not None:

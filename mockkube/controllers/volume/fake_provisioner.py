@@ -66,6 +66,7 @@ class FakeProvisioner(Controller):
             return
 
     async def _provision(self, key: Key) -> None:
+        """Create the volume of a claim, with the events of an external provisioner."""
         claim = self.claims.get(key)
         storage_class = None if claim is None else self.classes.get(Key("", class_of(claim)))
         if claim is None or storage_class is None or not _asks(claim):
@@ -86,6 +87,7 @@ class FakeProvisioner(Controller):
         self.events.record(claim, "Normal", "ProvisioningSucceeded", f"Successfully provisioned volume {name}")
 
     async def _forget(self, key: Key) -> None:
+        """Delete a released volume and remove its finalizer."""
         volume = self.volumes.get(key)
         if volume is None or not _released(volume):
             return

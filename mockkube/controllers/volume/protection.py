@@ -99,6 +99,7 @@ class ClaimProtection(Controller):
         return any(_holds(pod, claim) for pod in pods)
 
     async def _tell_use(self, claim: ReadOnlyObject) -> None:
+        """Set condition Unused of a claim if it changed."""
         running = (pod for pod in self._pods_of.get(str(key_of(claim))) if not _finished(pod))
         used, status = any(uses(pod, claim) for pod in running), claim.get("status", {})
         old = find_condition(status.get("conditions", ()), _UNUSED)

@@ -98,6 +98,7 @@ class VolumeKeeper(Controller):
         self.events.record(claim, "Warning", "VolumeMismatch", claim_message)
 
     async def _release(self, volume: ReadOnlyObject) -> None:
+        """Set phase Released, then retain, recycle or delete the volume by its policy."""
         if volume.get("status", {}).get("phase") not in ("Released", "Failed"):
             volume = await self._books.set_phase(volume, "Released")
         # The CSI driver's provisioner deletes migrated volumes.
