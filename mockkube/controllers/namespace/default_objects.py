@@ -1,7 +1,7 @@
 """serviceaccount-controller and root-ca-certificate-publisher-controller: default objects of every namespace.
 
-The API server creates both itself when its admission requires service accounts (`apiserver.accounts`); these
-controllers then find nothing to do.
+The API server creates both itself when its admission requires service accounts
+(`apiserver.post_start_hooks.namespace_defaults`); these controllers then find nothing to do.
 upstream 1.36: pkg/controller/serviceaccount, pkg/controller/certificates/rootcacertpublisher
 """
 
