@@ -168,7 +168,7 @@ class ListWatch:
             self._hand(len(self._handlers) - 1, key, Change(EventType.ADDED, obj, None))
 
     def tell_synced(self, bell: Bell) -> None:
-        """Ring a bell, too, once the first list was processed."""
+        """Notify a signal once the first list was processed."""
         self._waiting.append(bell)
 
     def holds(self, obj: ReadOnlyObject) -> bool:
@@ -242,8 +242,8 @@ class ListWatch:
     def _sync(self) -> None:
         if not self._synced:
             self._synced = True
-            for bell in self._waiting:
-                bell.ring()
+            for signal in self._waiting:
+                signal.ring()
 
     def _replace(self, items: Sequence[ReadOnlyObject]) -> None:
         present = {key_of(obj): obj for obj in items}

@@ -96,7 +96,7 @@ class Watch(Protocol):
 
     @property
     def bell(self) -> Bell:
-        """Rings when there may be something to take; the watcher may replace it by its own."""
+        """Notified when there may be something to take; the watcher may replace it by its own."""
         ...
 
     @bell.setter

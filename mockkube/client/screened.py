@@ -92,7 +92,7 @@ class Screened(ListWatch):
         self._cache.subscribe(handler)
 
     def tell_synced(self, bell: Bell) -> None:
-        """Ring a bell once the shared informer has synced."""
+        """Notify a signal once the shared informer has synced."""
         self._cache.tell_synced(bell)
 
     def hide(self, obj: ReadOnlyObject, reader: str, error: Exception) -> bool:

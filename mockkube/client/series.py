@@ -96,7 +96,7 @@ class SeriesRecorder:
 
     @property
     def bell(self) -> Bell:
-        """Rings when an event was queued."""
+        """Notified when an event was queued."""
         return self._outbox.bell
 
     def ready(self) -> bool:

@@ -46,7 +46,7 @@ class ResourceQuotas(Controller):
         return super().synced() and self._kinds.synced()
 
     def tell_synced(self, bell: Bell) -> None:
-        """Ring the bell once the informers of all countable kinds have synced."""
+        """Notify the signal once the informers of all countable kinds have synced."""
         self._kinds.synced_bells.append(bell)
 
     def pass_over(self, obj: ReadOnlyObject, error: Exception) -> bool:

@@ -171,7 +171,7 @@ class Controller(ABC):
         return all(cache.synced for cache in self.caches)
 
     def tell_synced(self, bell: Bell) -> None:
-        """Ring the bell when something other than the informers has synced; nothing by default."""
+        """Notify the signal when something other than the informers has synced; nothing by default."""
         return
 
     @abstractmethod

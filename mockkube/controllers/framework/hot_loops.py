@@ -53,7 +53,7 @@ class Loops(Collector):
     """Failures and replacements per controller and object; also a metrics collector of the hot loops."""
 
     def __init__(self, clock: Clock, bell: Bell | None = None) -> None:
-        """Ring the bell when a loop begins, and when a failing one ends; a churning one ends by time alone."""
+        """Notify the signal when a loop begins or a failing one ends; a churning one ends by time alone."""
         self._clock, self._bell = clock, bell or Bell()
         self._pairs: OrderedDict[tuple[str, str], _Pair] = OrderedDict()
 

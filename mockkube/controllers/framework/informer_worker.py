@@ -7,7 +7,7 @@ from mockkube.runtime.steps import Bell
 
 
 class Following:
-    """Worker of one informer; it shares the informer's bell."""
+    """Worker of one informer; it shares the informer's signal."""
 
     def __init__(self, cache: ListWatch, waiting: Sequence[Bell]) -> None:
         self._cache, self._waiting = cache, waiting
@@ -15,7 +15,7 @@ class Following:
 
     @property
     def bell(self) -> Bell:
-        """Rings when the informer may have become ready."""
+        """Notified when the informer may have become ready."""
         return self._cache.bell
 
     def ready(self) -> bool:
@@ -32,5 +32,5 @@ class Following:
         synced = self._cache.synced
         await self._cache.step()
         if self._cache.synced and not synced:
-            for bell in self._waiting:
-                bell.ring()
+            for signal in self._waiting:
+                signal.ring()

@@ -62,7 +62,7 @@ class GarbageCollector(Controller):
         return super().synced() and self.setting.every_kind.synced()
 
     def tell_synced(self, bell: Bell) -> None:
-        """Ring the bell once the monitors of all kinds have synced."""
+        """Notify the signal once the monitors of all kinds have synced."""
         self.setting.every_kind.synced_bells.append(bell)
 
     def _check(self, uid: str) -> None:
@@ -206,7 +206,7 @@ class GarbageOrphaner(Controller):
         return self._collector.synced()
 
     def tell_synced(self, bell: Bell) -> None:
-        """Ring the bell once the monitors of all kinds have synced."""
+        """Notify the signal once the monitors of all kinds have synced."""
         self._collector.tell_synced(bell)
 
     def enqueue(self, uid: str) -> None:

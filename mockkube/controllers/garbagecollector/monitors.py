@@ -60,7 +60,7 @@ class EveryKind:
     def __init__(self, client: Client, clock: Clock, caches: Caches, owner: str) -> None:
         self.name = f"{owner}/every-kind"
         self.bell = Bell()
-        # Rung when all monitors have synced for the first time.
+        # Notified when all monitors have synced for the first time.
         self.synced_bells: list[Bell] = []
         self._client, self._clock, self._caches = _Asking(client, clock), clock, caches
         self._handlers: list[Handler] = []
@@ -166,8 +166,8 @@ class EveryKind:
         kind, monitor = next((kind, one) for kind, one in self._monitors.items() if one.ready())
         await self._step(kind, monitor)
         if not self._synced and self.synced():
-            for bell in self.synced_bells:
-                bell.ring()
+            for signal in self.synced_bells:
+                signal.ring()
 
     async def _step(self, kind: ServedKind, monitor: ListWatch) -> None:
         try:
