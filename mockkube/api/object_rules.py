@@ -189,7 +189,6 @@ class ObjectRules:
             case Shape.STRUCT if isinstance(value, dict) and self._leads(node, targets):
                 if node.definition in targets:
                     yield Occurrence(node.definition, value, at)
-                # A copy: dropping a disabled field removes it from the object while this generator is suspended.
                 for name, inner in list(value.items()):
                     if (known := node.fields.get(name)) is not None:
                         yield from self._within(known.node, inner, f"{at}.{name}" if at else name, targets)

@@ -167,7 +167,7 @@ def _read_binary(text: str, lead: str, whole: str, places: str, power: int) -> Q
         # The same short cut as for decimals: +1Ki stays, 8Ki is composed anew.
         return Quantity(amount, Format.BINARY_SI, text if int(number) & 7 else "")
     amount = _round_to_nano(amount)
-    # upstream holds large binary quantities in an int64 and caps them.
+    # upstream caps quantities at an int64, but only those with binary suffixes.
     capped = amount.copy_sign(Decimal(1)).min(Decimal(_INT64_MAX), _EXACT).copy_sign(amount)
     return Quantity(capped, Format.BINARY_SI)
 

@@ -215,7 +215,7 @@ class Schema:
         known = self._nodes.get(definition)
         if known is not None:
             return known
-        # The node is published before its fields are filled in, so that types may contain themselves.
+        # Its parts get the node before its fields are filled in, so that types may contain themselves.
         built = self._build(definition)
         return self._nodes.find(definition, lambda: self._filled(built), built)
 

@@ -42,7 +42,6 @@ class SortedKeys:
 
     def add(self, key: str) -> None:
         """Insert a key that is not in the set."""
-        # Events and generated names mostly sort last: appending moves nothing.
         if self._keys and key > self._keys[-1]:
             self._keys.append(key)
         else:

@@ -92,7 +92,7 @@ def _unicode_class(name: str) -> str | None:
     if not name.isascii() or not name.replace("_", "a").replace("-", "a").replace(" ", "a").isalnum():
         return None
     plain = name.replace("_", "").replace("-", "").replace(" ", "").capitalize()
-    # RE2 has the short names only; compiling a candidate is the one way to learn which of them it knows.
+    # RE2 knows categories by short names only; compiling a candidate is the one way to learn whether it has it.
     for candidate in (name, plain, _CATEGORIES.get(plain)):
         if candidate and candidate.replace("_", "a").isalnum() and _compiles(rf"\p{{{candidate}}}"):
             return candidate

@@ -103,7 +103,7 @@ def _add_overloads() -> tuple[Overload, ...]:
 
 def _ordering_overloads(name: str) -> tuple[Overload, ...]:
     """Declare the overloads of a comparison, numbers of different types included."""
-    # In cel-go's order: it shows in the overload that a call with dyn operands resolves to first.
+    # In the order in which cel-go declares them, and in which the checker tries them.
     numbers = {INT: (INT, DOUBLE, UINT), UINT: (UINT, DOUBLE, INT), DOUBLE: (DOUBLE, INT, UINT)}
     plain = [(left, right) for left, rights in numbers.items() for right in rights]
     return (

@@ -22,7 +22,6 @@ def human_duration(duration: timedelta) -> str:
     # upstream 1.36: apimachinery/pkg/util/duration; a clock that lags by less than two seconds is forgiven
     seconds = min(int(duration / _SECOND), _SECONDS_MAX)
     if seconds < -1:
-        # Clocks differ: a time up to one second in the future counts as now.
         return INVALID
     if seconds < 2 * MINUTE:
         return f"{max(seconds, 0)}s"

@@ -95,7 +95,6 @@ def _after(data: bytes, tag: int, pos: int, end: int) -> int:
                 raise Malformed(f"proto: illegal wireType {unknown}")
         if not open_groups:
             return pos
-        # Groups are obsolete, but unknown fields may use them; the bound keeps crafted bytes from looping for long.
         if open_groups > _GROUPS_MAX:
             raise Malformed("proto: groups are nested too deeply")
         tag, pos = varint_at(data, pos)

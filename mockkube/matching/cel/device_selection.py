@@ -43,8 +43,7 @@ def matches(compiled: Compiled, driver: str, device: ReadOnlyObject, *, lists: b
 
 def _by_domain(driver: str, named: Mapping[str, ReadOnlyObject], read: Callable[[ReadOnlyObject], Any]) -> OpenMap:
     """Group attributes by domain; a name without a domain belongs to the driver's."""
-    # Upstream's maps of domains return an empty map for an unknown domain, so `device.attributes["x"].y` is no error
-    # there.
+    # As upstream, an unknown domain has an empty map: `device.attributes["x"]` never fails, only a missing name in it.
     domains = OpenMap()
     for name, one in named.items():
         domain, slash, identifier = name.partition("/")

@@ -73,7 +73,7 @@ class _Sizes(Mapping[Path, Size]):
 @cache
 def devices(*, shared: bool, lists: bool) -> Environment:
     """Return the environment of device selectors; `shared` and `lists` tell which gates are on."""
-    # Upstream declares attributes as dyn only with the gate: a list needs methods that `any` does not have.
+    # Upstream declares attributes as dyn with the gate and as any without it; errors of the checker show the type.
     attribute = types.DYN if lists else types.ANY
     fields: dict[str, CelType] = {
         "driver": types.STRING,
