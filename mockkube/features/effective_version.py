@@ -13,7 +13,7 @@ from typing import Final, Self
 from mockkube.features.errors import FlagError, quoted
 from mockkube.features.versions import Version, binary_text
 
-KUBE: Final = "kube"  # the name upstream's flags know Kubernetes itself by
+KUBE: Final = "kube"  # upstream's name of Kubernetes itself among components
 
 _FIRST_EMULATED: Final = Version(1, 31)
 _EMULATED_MINORS_MAX: Final = 3

@@ -20,12 +20,12 @@ from mockkube.features.versions import Version
 _GATES: Final = "feature-gates"
 _EMULATED: Final = "emulated-version"
 _MINIMUM: Final = "min-compatibility-version"
-_FORWARD: Final = {  # flags of the API server alone, and how its refusal names them
+_FORWARD: Final = {  # flags of the API server only, with their names in its error
     "emulation-forward-compatible": "EmulationForwardCompatible",
     "runtime-config-emulation-forward-compatible": "RuntimeConfigEmulationForwardCompatible",
 }
-_ON_NODES: Final = frozenset({"kubelet", "kube-proxy"})  # they neither emulate nor know prefixes
-_BOOLEANS: Final = {  # what Go's strconv.ParseBool reads
+_ON_NODES: Final = frozenset({"kubelet", "kube-proxy"})  # their flags support neither emulation nor prefixes
+_BOOLEANS: Final = {  # accepted by Go's strconv.ParseBool
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
 }

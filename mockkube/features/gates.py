@@ -37,7 +37,7 @@ class Registry:
     histories: Mapping[str, History]
     dependencies: Mapping[str, tuple[str, ...]]
     aliases: Mapping[str, str]
-    graduated: frozenset[str]  # gates no longer known, because their feature cannot be turned off any more
+    graduated: frozenset[str]  # removed gates whose features are always on
 
     def canonical(self, overrides: Mapping[str, bool]) -> dict[str, bool]:
         """Return the overrides by the gates' own names; of two names for one gate the later wins."""

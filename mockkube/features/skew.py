@@ -14,7 +14,7 @@ API_SERVER: Final = "kube-apiserver"
 KUBELET: Final = "kubelet"
 KUBE_PROXY: Final = "kube-proxy"
 
-_TWO_MINORS_BEFORE: Final = Version(1, 25)  # a kubelet or kube-proxy older than this may lag by two minors only
+_TWO_MINORS_BEFORE: Final = Version(1, 25)  # an older kubelet or kube-proxy may lag by two minors only
 
 
 @dataclass(frozen=True, slots=True)

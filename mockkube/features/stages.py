@@ -11,7 +11,7 @@ from mockkube.features.versions import Version
 class Maturity(StrEnum):
     """Maturity of a feature, spelled as in upstream's tables."""
 
-    PRE_ALPHA = "PreAlpha"  # the gate is known, and comes later
+    PRE_ALPHA = "PreAlpha"  # known to the binary, but not available at this version
     ALPHA = "Alpha"
     BETA = "Beta"
     GA = "GA"

@@ -89,6 +89,6 @@ def _version(text: str) -> Version:
 @cache
 def _facts() -> Mapping[str, Mapping[str, Sequence[Sequence[Any]]]]:
     data = pkgutil.get_data("mockkube.features", "data/gates.json")
-    assert data is not None, "the package ships its table"
+    assert data is not None, "the package contains its table"
     facts: Mapping[str, Mapping[str, Sequence[Sequence[Any]]]] = orjson.loads(data)
     return facts

@@ -4,7 +4,7 @@ from random import Random as Generator
 from random import SystemRandom
 from typing import Final, Self
 
-# No vowels and nothing that reads like another character. upstream 1.36: apimachinery/pkg/util/rand/rand.go
+# No vowels, which could form words, nor characters that look alike. upstream 1.36: apimachinery/pkg/util/rand/rand.go
 NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH: Final = 5
 TOKEN_BITS: Final = 256

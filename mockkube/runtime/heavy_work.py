@@ -33,7 +33,7 @@ SECONDS_MAX: Final = 34.0
 # Work on so many bytes leaves enough memory in the allocator that it is worth returning to the system.
 _LARGE_BYTES_MIN: Final = 512 * 1024
 _LOCAL: Final = threading.local()
-_TRIM: Final = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None  # glibc's
+_TRIM: Final = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None  # glibc only
 # How long a thread may keep the interpreter from the loop; Python's default is five milliseconds.
 _SWITCH_SECONDS: Final = 0.002
 
@@ -115,7 +115,7 @@ class ThreadedWork:
             raise self._expired() from None
         finally:
             timer.cancel()
-            del answer, job, timer  # an error knows this frame, and must not be known by it
+            del answer, job, timer  # an error refers to this frame: breaks the cycle
 
 
 class _Interrupted(Exception):
@@ -150,7 +150,7 @@ class _Job:
         else:
             self._tell(None, result)
         finally:
-            self.work = _nothing  # what it works on, and an error that knows this frame, are not to live on with it
+            self.work = _nothing  # frees the input, which an error that refers to this frame would keep
 
     def interrupt(self) -> None:
         """Raise an error in the thread that runs the work, or drop the work if it has not started."""
@@ -172,14 +172,14 @@ class _Job:
     def _end(self) -> None:
         with self.lock:
             if self.interrupted:
-                _raise_in(self.thread, None)  # it is not to hit the next job
+                _raise_in(self.thread, None)  # or the next job would be interrupted
             self.thread = 0
 
     def _tell(self, error: BaseException | None, result: object = None) -> None:
         answer, self.answer = self.answer, None
         try:
             self.loop.call_soon_threadsafe(_settle, answer, error, result)
-        except RuntimeError:  # the loop is closed: nobody waits any more
+        except RuntimeError:  # the loop is closed: no caller waits
             return
 
 

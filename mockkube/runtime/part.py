@@ -21,7 +21,7 @@ ClientT = TypeVar("ClientT")
 CapabilitiesT = TypeVar("CapabilitiesT")
 
 
-@dataclass(frozen=True)  # a generic class with slots cannot be made under the name of one of its forms
+@dataclass(frozen=True)  # with slots, calling a parametrized alias of it fails
 class Context(Generic[ClientT, CapabilitiesT]):
     """Everything that a component is built with."""
 

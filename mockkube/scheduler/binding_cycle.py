@@ -141,7 +141,7 @@ class Binder:
             status = await self._advance(assumed)
         except ApiError as error:
             status = Status.error(str(error))
-        except Exception as error:  # an object that a plugin cannot read stops the pods that need it, and no others
+        except Exception as error:  # an unreadable object only stops pods that need it
             self._desk.failures.pods.bad.fail(self.name, "Pod", assumed.pod.key, error)
             status = Status.error("internal error")
         if status.code is Code.WAIT:

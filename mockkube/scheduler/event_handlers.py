@@ -61,7 +61,7 @@ class Intake:
                 self.queue.happened(ClusterEvent(Subject.NODE, Action.DELETE, old=change.object))
                 self.picture.remove_node(change.object["metadata"]["name"])
             case _:
-                assert change.old is not None, "a modified object was there before"
+                assert change.old is not None, "a modified object has an old revision"
                 self.picture.set_node(change.object)
                 for event in scheduling_properties.of_node(change.old, change.object, self.caps):
                     self.queue.happened(event)

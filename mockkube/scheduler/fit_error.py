@@ -74,5 +74,5 @@ def told(verdicts: Verdicts, nodes: int) -> str:
 
 def on_one_node(node_name: str, status: Status) -> Refusal:
     """Return the error of a pod that was rejected on the node chosen for it."""
-    assert status is not SUCCESS, "a success refuses nothing"
+    assert status is not SUCCESS, "a success is no rejection"
     return Refusal(1, Verdicts({node_name: status}), rejectors=Rejectors.of([(status.plugin, status.code)]))

@@ -107,13 +107,13 @@ class Metrics:
         )
         self.plugin_seconds = Histogram(
             "scheduler_plugin_execution_duration_seconds",
-            "Time of one plugin at an extension point, in some of the cycles.",
+            "Time of one plugin at an extension point, in a sample of the cycles.",
             exponential(0.00001, 1.5, 20),
             ("plugin", "extension_point", "status"),
         )
         self.evaluations = Counter(
             "scheduler_plugin_evaluation",
-            "Calls of plugins at PreFilter, Filter, PreScore and Score by what they answered.",
+            "Calls of plugins at PreFilter, Filter, PreScore and Score, by resulting status.",
             ("plugin", "extension_point", "profile", "status"),
         )
         self.incoming = Counter(
@@ -129,7 +129,7 @@ class Metrics:
             "scheduler_pod_scheduling_attempts", "Attempts it took to schedule a pod.", exponential(1, 2, 5)
         )
         self.after_flush = Counter(
-            "scheduler_pod_scheduled_after_flush", "Pods scheduled after no event but a time-out had woken them."
+            "scheduler_pod_scheduled_after_flush", "Pods scheduled after a timeout, not an event, had requeued them."
         )
         self.preemption_attempts = Counter("scheduler_preemption_attempts", "Attempts to preempt.")
         self.victims = Histogram("scheduler_preemption_victims", "Victims per preemption.", exponential(1, 2, 7))
@@ -147,7 +147,7 @@ class Metrics:
         )
         self.permit_seconds = Histogram(
             "scheduler_permit_wait_duration_seconds",
-            "Time of waiting for permission.",
+            "Time of waiting for Permit plugins.",
             exponential(0.001, 2, 15),
             ("result",),
         )

@@ -64,7 +64,7 @@ class Ranking:
         for index, plugin in enumerate(cached_scores.relative):
             raws = cached_scores.raw(index, slots)
             # Equal raw scores stay equal when normalized, so they cannot change which node is best.
-            if min(raws) != max(raws):  # what is the same everywhere decides nothing
+            if min(raws) != max(raws):
                 totals = self._added(state, pod, nodes, totals, plugin, raws)
         for plugin in cached_scores.live:
             raws = self._live_scores(state, pod, nodes, plugin)

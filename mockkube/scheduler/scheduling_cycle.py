@@ -91,7 +91,7 @@ class Cycle:
             return
         try:
             await self._schedule(queued)
-        except Exception as error:  # one object that cannot be read must not keep other pods from being scheduled
+        except Exception as error:  # one unreadable object must not stop the scheduling of other pods
             self._around.log.flush(str(queued.pod.key))
             self._blame(queued, error)
             await self._give_up(queued)

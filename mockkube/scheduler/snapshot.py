@@ -58,7 +58,7 @@ class Picture:
             snapshot.add_pod(pod)
         return snapshot
 
-    # Reading
+    # Queries
 
     @property
     def all(self) -> Sequence[NodeInfo]:
@@ -235,7 +235,7 @@ class Picture:
 
     def _place(self, pod: PodInfo) -> None:  # hot: per pod
         requests = self._requests.read(pod)
-        pod.part(_Traits, _Traits)  # before anything is counted: it may not be readable
+        pod.part(_Traits, _Traits)  # first: it raises if the pod is unreadable
         node = self._node(pod.node_name)
         node.add_pod(pod, requests.total, requests.nonzero, self._touch(pod.node_name))
         self._pods[pod.uid] = pod

@@ -102,7 +102,7 @@ def _needed(settings: ProfileSettings) -> Iterable[str]:
 
 def _build_plugin(name: str, settings: ProfileSettings, context: Context) -> Plugin:
     entry = entry_of(name, context.caps)
-    assert entry is not None, "the configuration was checked"
+    assert entry is not None, "the configuration was validated"
     return entry.factory(context, settings.arguments.get(name, {}))
 
 

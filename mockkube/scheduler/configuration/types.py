@@ -171,7 +171,7 @@ def _is(value: Any, shape: type) -> bool:
 
 
 def _wrong(value: Any, shape: Shape, at: str) -> Iterator[str]:
-    if value is None:  # as if nothing were said
+    if value is None:  # null counts as absent
         return
     if isinstance(shape, type):
         if not _is(value, shape):

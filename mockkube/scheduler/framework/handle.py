@@ -77,5 +77,5 @@ class ProfileHandle:
 
     @property
     def _points(self) -> Points:
-        assert self.points is not None, "plugins are asked only once all is assembled"
+        assert self.points is not None, "plugins run only after the framework is set"
         return self.points

@@ -72,7 +72,7 @@ class Points:
         # Most PreFilter plugins keep nothing that pods change; a dry run with many victims calls only the others.
         self._supposing = [one for one in profile.pre_filters if _supposes(one)]
 
-    # Before nodes are looked at
+    # PreFilter
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Candidates:
         """Run PreFilter plugins; return the nodes that all of them leave. Raises PluginError."""
@@ -96,7 +96,7 @@ class Points:
                     state.skip_filter.add(plugin.name)
                     continue
                 case Code.UNSCHEDULABLE:
-                    # Evictions may help, and need what the other plugins note.
+                    # Preemption may help, and needs the state that the other plugins store.
                     status_so_far = status.of(plugin.name)
                     continue
                 case Code.UNRESOLVABLE:
@@ -110,7 +110,7 @@ class Points:
                     return Candidates(Status.unresolvable(_nothing_left(narrowed_by)), names, tuple(narrowed_by))
         return Candidates(status_so_far, names, tuple(sorted(narrowed_by)))
 
-    # One node
+    # Filter
 
     def filter(
         self, state: CycleState, pod: PodInfo, node: NodeInfo, plugins: Sequence[FilterPlugin] | None = None
@@ -174,7 +174,7 @@ class Points:
         nominated = self.nominations.on(node_name)
         return [one for one in nominated if one.priority >= pod.priority and one.uid != pod.uid]
 
-    # Supposing
+    # Dry runs
 
     def put(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Add another pod to a cloned node. Raises PluginError."""
@@ -196,7 +196,7 @@ class Points:
         if not status.ok:
             raise PluginFailed(f'running {what} on PreFilter plugin "{plugin}": {status.message}')
 
-    # After nodes were refused, or chosen
+    # PostFilter and later extension points
 
     def post_filter(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
         """Run PostFilter plugins until one succeeds; otherwise collect their reasons."""
@@ -268,7 +268,7 @@ class Points:
         self.measure(PERMIT, answer.code, start)
         return answer
 
-    # Measuring
+    # Metrics
 
     def now(self) -> float:
         """Return the clock's current `monotonic`."""

@@ -50,10 +50,10 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
 
     @property
     def _handle(self) -> Handle:
-        assert self._context_handle is not None, "a scheduler gives its plugins a handle"
+        assert self._context_handle is not None, "the scheduler sets the handle"
         return self._context_handle
 
-    # While pods go
+    # PreEnqueue
 
     def interests(self) -> Sequence[Interest]:
         """Register for deleted pods, so that the queue rechecks the gate; the hint itself requeues no pod."""
@@ -70,7 +70,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         """Return whether more than one victim is left."""
         return self._handle.has_victims(pod.uid)
 
-    # Deciding
+    # PostFilter
 
     def post_filter(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
         """Return the node and the victims, or why preemption does not help."""

@@ -51,7 +51,7 @@ class ImageLocality(PreScorePlugin, ScorePlugin):
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Compute how many nodes have each image; skip pods whose images no node has."""
-        # differs: upstream scores each node 0 then; the sums are the same
+        # differs: upstream scores each node 0 instead; the sums are the same
         wanted = pod.part(self, self._read)
         spread = [(image, self._nodes.image_nodes(image)) for image in wanted.images]
         total = len(self._nodes.all)

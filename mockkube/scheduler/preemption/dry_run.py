@@ -110,7 +110,7 @@ class SupposedEvictions:
 
     def _node(self, name: str) -> NodeInfo:
         node = self._nodes.get(name)
-        assert node is not None, "a node that was asked about exists"
+        assert node is not None, "only existing nodes are evaluated"
         return node
 
     def _try(self, case: _Case, name: str) -> Outcome:

@@ -152,7 +152,7 @@ class Hints:
         try:
             helps = interest.hint(queued.pod, event)
             outcome = "Queue" if helps else "QueueSkip"
-        except Exception:  # a hint that fails must not leave the pod waiting for ever
+        except Exception:  # a failing hint must not keep the pod waiting
             _LOG.exception("hint of %s for pod %s", plugin, queued.pod.key)
             helps, outcome = True, "Error"
         self._metrics.hint_seconds.observe(self._clock.monotonic() - start, plugin, label(event), outcome)

@@ -66,8 +66,8 @@ class Queue:
         self.bell = Bell()
         # Called with a pod that a plugin cannot read; the pod stays out of the active queue.
         self.failed: Callable[[PodInfo, Exception], None] = lambda pod, error: None
-        metrics.gauge("scheduler_pending_pods", "Pods that wait, by queue.", ("queue",), self._pending)
-        text = "Pods that were refused, by each plugin that did."
+        metrics.gauge("scheduler_pending_pods", "Pods waiting, by queue.", ("queue",), self._pending)
+        text = "Rejected pods, by each plugin that rejected them."
         metrics.gauge("scheduler_unschedulable_pods", text, ("plugin", "profile"), self._refused)
 
     @property
@@ -75,7 +75,7 @@ class Queue:
         """Resources that plugins registered for."""
         return {resource for hints in self._rules.hints.values() for resource in hints.subjects}
 
-    # Taking and settling
+    # Pop and requeue
 
     def ready(self) -> bool:
         """Return whether `pop` has something to do."""
@@ -128,7 +128,7 @@ class Queue:
             (hints.worth(queued, event) for event in self._in_flight.since(queued.pod.uid)), default=Worth.NOTHING
         )
 
-    # What happens to waiting pods themselves
+    # Events of waiting pods
 
     def add(self, pod: PodInfo) -> None:
         """Add a new pod."""
@@ -188,7 +188,7 @@ class Queue:
         if queued is not None:
             self._unschedulable.put(queued)
 
-    # What happens around them
+    # Cluster events
 
     def happened(self, event: ClusterEvent, only: Callable[[PodInfo], bool] = lambda pod: True) -> None:
         """Move the pods that an event helps; `only` restricts which pods are considered."""
@@ -257,7 +257,7 @@ class Queue:
         moment = self.next_moment()
         return moment is not None and moment <= self._clock.monotonic()
 
-    # Moving
+    # Moves between queues
 
     @property
     def _backoffs(self) -> tuple[Heap[Queued], Heap[Queued]]:
@@ -311,7 +311,7 @@ class Queue:
 
     def _passes_gates(self, queued: Queued) -> bool:
         plugins = self._rules.gates[queued.pod.scheduler_name]
-        if queued.gate:  # which most probably still keeps it out
+        if queued.gate:  # that plugin most likely still rejects it
             plugins = sorted(plugins, key=lambda one: one.name != queued.gate)
         for plugin in plugins:
             if not self._lets_in(plugin, queued.pod):
@@ -335,7 +335,7 @@ class Queue:
             self.failed(pod, error)
             return False
 
-    # Looking
+    # Queries
 
     def _in_backoff(self, uid: str) -> bool:
         return uid in self._backoff or uid in self._error_backoff

@@ -97,7 +97,7 @@ class NodeFilter:
         return OnNode((), {**claim, "spec": spec}, needed.mappings)
 
     def _allocate(self, note: Note, extended: OnNode | None, node: NodeInfo) -> OnNode | Status:
-        assert note.allocator is not None, "somebody asked for devices"
+        assert note.allocator is not None, "an unallocated claim has an allocator"
         if note.broken:
             return Status.error(note.broken)
         pools = self.pools.of(node)
@@ -116,7 +116,7 @@ class NodeFilter:
 
     def _wanted(self, note: Note, extended: OnNode | None) -> list[Wanted]:
         """Return the claims to allocate; the special claim differs from node to node."""
-        assert note.allocator is not None, "somebody asked for devices"
+        assert note.allocator is not None, "an unallocated claim has an allocator"
         wanted = []
         for index, one in note.wanted.items():
             if extended is not None and extended.extended is not None and note.is_extended(index):

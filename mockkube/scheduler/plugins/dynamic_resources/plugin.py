@@ -107,7 +107,7 @@ class DynamicResources(
             return Status.unresolvable(str(why))
         return SUCCESS
 
-    # Looking for devices
+    # PreFilter to Score
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         """Collect the claims and their requests; skip pods without claims."""
@@ -128,7 +128,7 @@ class DynamicResources(
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Skip pods without claims, and requests without prioritized alternatives."""
-        # differs: upstream scores each node 0 then; the sums are the same
+        # differs: upstream scores each node 0 instead; the sums are the same
         claim_state = state.get(NOTE)
         return SUCCESS if claim_state is not None and claim_state.on_node and self._rules.prioritized_lists else SKIP
 
@@ -143,7 +143,7 @@ class DynamicResources(
         """Scale the best node to the highest score."""
         proportional(scores)
 
-    # When no node has any
+    # PostFilter
 
     def post_filter(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
         """Choose a claim that can be deallocated, which `apply_result` then does."""
@@ -174,7 +174,7 @@ class DynamicResources(
         else:
             await self._writer.deallocate(claim)
 
-    # When a node was chosen
+    # Reserve and PreBind
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Reserve the node's devices for the claims."""

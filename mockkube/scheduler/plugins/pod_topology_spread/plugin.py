@@ -222,7 +222,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         assert scoring is not None
         scoring.normalize(nodes, scores)
 
-    # Reading
+    # Counting
 
     def _constraints(self, pod: PodInfo, action: str) -> Sequence[Constraint]:
         """Return the pod's constraints with this action, or the default ones if it has none; raise BadSelector."""

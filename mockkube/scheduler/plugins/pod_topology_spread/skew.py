@@ -94,7 +94,7 @@ class Skew:
     def _least_of_others(self) -> Sequence[int]:
         """Return the lowest count of the domains that no change affects; empty if there are none."""
         # With two lowest domains known, one of them is not the changed one.
-        if len(self._supposed) == 1:  # the victims of one preemption are in one domain
+        if len(self._supposed) == 1:  # usual: the victims of one preemption share a domain
             return [count for domain, count in self._lowest if domain not in self._supposed][:1]
         others = [self._counts.get(domain, 0) for domain in self._domains if domain not in self._supposed]
         return [min(others)] if others else []

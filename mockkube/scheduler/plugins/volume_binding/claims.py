@@ -52,7 +52,7 @@ class PodClaims:
         bound, immediate, delayed = [], [], []
         for claimed in claims_of(pod):
             claim = self._objects.get(claimed.key)
-            assert claim is not None, "there was no complaint"
+            assert claim is not None, "unusable claims were rejected before"
             if fully_bound(claim):
                 bound.append(claim)
             # A delayed claim with a volume name is being bound to it; it counts as immediate until that is done.

@@ -14,7 +14,7 @@ from mockkube.scheduler.plugins.volumes.pod_claims import about_claim_of
 
 
 def _widens_class(pod: PodInfo, event: ClusterEvent) -> bool:
-    assert event.new is not None, "classes that go are of no interest"
+    assert event.new is not None, "not registered for deletions"
     return event.old is None or event.old.get("allowedTopologies") != event.new.get("allowedTopologies")
 
 
@@ -40,7 +40,7 @@ def _stops_counting(pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def _has_grown(pod: PodInfo, event: ClusterEvent) -> bool:
-    assert event.new is not None, "capacities that go are of no interest"
+    assert event.new is not None, "not registered for deletions"
     # upstream: more capacity may help any pod, whether it uses this class or not.
     if event.old is None:
         return True

@@ -191,7 +191,7 @@ def _read_inline(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
 
 def _handle(volume: ReadOnlyObject) -> str:
     migration = migration_of(volume)
-    assert migration is not None, "only volumes that are taken over have a handle"
+    assert migration is not None, "only migrated volumes have a handle"
     try:
         return handle(migration, volume[migration.source])
     except ValueError as error:

@@ -55,5 +55,5 @@ def about_named_claim_of(pod: PodInfo, event: ClusterEvent) -> bool:
 
 def _key(event: ClusterEvent) -> Key:
     obj = event.new or event.old
-    assert obj is not None, "an event is about something"
+    assert obj is not None, "an event has an object"
     return Key(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])

@@ -130,5 +130,5 @@ def _is_delayed_class(pod: PodInfo, event: ClusterEvent) -> bool:
 
 def _moves_volume(pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether a volume is new or its topology labels changed."""
-    assert event.new is not None, "volumes that go are of no interest"
+    assert event.new is not None, "not registered for deletions"
     return event.old is None or places_of(event.old) != places_of(event.new)
