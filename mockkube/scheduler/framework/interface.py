@@ -199,7 +199,7 @@ class PreEnqueuePlugin(Plugin):
         """Return SUCCESS to admit the pod to the active queue."""
 
     def keeps_surely(self, pod: PodInfo) -> bool:
-        """Return whether the pod stays rejected, regardless of events, until the queue is asked to recheck it."""
+        """Return whether the pod stays rejected, regardless of events, until its gate is rechecked."""
         return False
 
 
