@@ -13,6 +13,8 @@ from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, Verdict
 from mockkube.scenario.report import review, summary
 from mockkube.scenario.report.exploration import render
 
+pytestmark = pytest.mark.heavy  # explores
+
 GATES = {"gates": {"TaintTolerationComparisonOperators": True}}
 COMPARED = {"key": "sla", "operator": "Gt", "value": "900"}
 TAINT = {"key": "sla", "value": "950", "effect": "NoSchedule"}
