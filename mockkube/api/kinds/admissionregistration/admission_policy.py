@@ -209,19 +209,19 @@ def _validate_parameter_kind(kind: ReadOnlyObject, at: str) -> list[FieldError]:
         errors.append(invalid(f"{at}.apiVersion", api_version, f"unexpected GroupVersion string: {api_version}"))
     else:
         group, _, version = api_version.rpartition("/")
-        wrong = names.dns_subdomain(group) if group else []
-        if wrong:
-            errors.append(invalid(f"{at}.apiVersion", group, ",".join(wrong)))
-        wrong = names.dns1035_label(version)
+        messages = names.dns_subdomain(group) if group else []
+        if messages:
+            errors.append(invalid(f"{at}.apiVersion", group, ",".join(messages)))
+        messages = names.dns1035_label(version)
         if not version:
             errors.append(invalid(f"{at}.apiVersion", api_version, "version must be specified"))
-        elif wrong:
-            errors.append(invalid(f"{at}.apiVersion", version, ",".join(wrong)))
-    wrong = names.dns1035_label(name.lower())
+        elif messages:
+            errors.append(invalid(f"{at}.apiVersion", version, ",".join(messages)))
+    messages = names.dns1035_label(name.lower())
     if not name:
         errors.append(required(f"{at}.kind"))
-    elif wrong:
-        detail = "may have mixed case, but should otherwise match: " + ",".join(wrong)
+    elif messages:
+        detail = "may have mixed case, but should otherwise match: " + ",".join(messages)
         errors.append(invalid(f"{at}.kind", name, detail))
     return errors
 

@@ -99,9 +99,9 @@ def validate_match(match: ReadOnlyObject, at: str) -> list[FieldError]:
 
 def _validate_named_rule(rule: ReadOnlyObject, at: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    wanted = rule.get("resourceNames") or []
-    repeated = repeated_indexes(wanted)
-    for index, name in enumerate(wanted):
+    resource_names = rule.get("resourceNames") or []
+    repeated = repeated_indexes(resource_names)
+    for index, name in enumerate(resource_names):
         here = f"{at}.resourceNames[{index}]"
         errors += formed(name, here, names.path_segment)
         if index in repeated:

@@ -38,8 +38,8 @@ def policy_binding_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 def _parameter(obj: ReadOnlyObject) -> str:
     """Return `namespace/name` of the parameter, a star for an omitted namespace, or the selector."""
     reference = section(obj, "spec", "paramRef")
-    if named := string(reference, "name"):
-        return f"{string(reference, 'namespace') or '*'}/{named}"
+    if name := string(reference, "name"):
+        return f"{string(reference, 'namespace') or '*'}/{name}"
     if reference.get("selector") is not None:
         return _printed_selector(section(reference, "selector"))
     return UNSET

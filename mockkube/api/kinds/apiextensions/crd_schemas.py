@@ -111,33 +111,33 @@ def _validate_children(schema: ReadOnlyObject, at: str, here: _Place) -> Iterato
 
 
 def _validate_map_type(schema: ReadOnlyObject, at: str) -> Iterator[FieldError]:
-    kind, wanted = schema.get("type", ""), schema.get(_MAP)
-    if wanted is None:
+    kind, map_type = schema.get("type", ""), schema.get(_MAP)
+    if map_type is None:
         return
     if kind != "object":
         detail = f"must be object if {_MAP} is specified"
         yield invalid(f"{at}.type", kind, detail) if kind else required(f"{at}.type", detail)
-    if wanted not in _MAP_TYPES:
-        yield not_supported(f"{at}.{_MAP}", wanted, _MAP_TYPES)
+    if map_type not in _MAP_TYPES:
+        yield not_supported(f"{at}.{_MAP}", map_type, _MAP_TYPES)
 
 
 def _validate_list_type(schema: ReadOnlyObject, at: str) -> Iterator[FieldError]:
-    kind, wanted, keys = schema.get("type", ""), schema.get(_LIST), schema.get(_KEYS) or []
+    kind, list_type, keys = schema.get("type", ""), schema.get(_LIST), schema.get(_KEYS) or []
     items = schema["items"] if isinstance(schema.get("items"), dict) else None
-    if wanted is not None and kind != "array":
+    if list_type is not None and kind != "array":
         detail = f"must be array if {_LIST} is specified"
         yield invalid(f"{at}.type", kind, detail) if kind else required(f"{at}.type", detail)
-    elif wanted == "set" and items is not None:
+    elif list_type == "set" and items is not None:
         yield from _validate_members(items, f"{at}.items")
-    if wanted is not None and wanted not in _LIST_TYPES:
-        yield not_supported(f"{at}.{_LIST}", wanted, _LIST_TYPES)
-    if keys and wanted != "map":
+    if list_type is not None and list_type not in _LIST_TYPES:
+        yield not_supported(f"{at}.{_LIST}", list_type, _LIST_TYPES)
+    if keys and list_type != "map":
         detail = f"must be map if {_KEYS} is non-empty"
-        yield required(f"{at}.{_LIST}", detail) if wanted is None else invalid(f"{at}.{_LIST}", wanted, detail)
-    if wanted == "map":
+        yield required(f"{at}.{_LIST}", detail) if list_type is None else invalid(f"{at}.{_LIST}", list_type, detail)
+    if list_type == "map":
         yield from _validate_keys(schema, items, keys, at)
-    if wanted in ("set", "map") and items is not None:
-        yield from _validate_nullable(items, wanted, keys, f"{at}.items")
+    if list_type in ("set", "map") and items is not None:
+        yield from _validate_nullable(items, list_type, keys, f"{at}.items")
 
 
 def _validate_members(items: ReadOnlyObject, at: str) -> Iterator[FieldError]:

@@ -101,9 +101,9 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate names, versions and schemas."""
         spec, name = obj["spec"], obj["metadata"].get("name", "")
-        wanted = f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}"
+        required_name = f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}"
         detail = 'must be spec.names.plural+"."+spec.group'
-        errors = [invalid("metadata.name", name, detail)] if name and name != wanted else []
+        errors = [invalid("metadata.name", name, detail)] if name and name != required_name else []
         errors += self._validate_spec(spec, None, judge) + _validate_stored(obj) + _validate_approval(obj, None)
         return errors + _validate_preserving(spec, {})
 
@@ -113,11 +113,11 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
             return _validate_names((new.get("status") or {}).get("acceptedNames") or {}, "status.acceptedNames")
         spec, before = new["spec"], old["spec"]
         errors = self._validate_spec(spec, before, judge)
-        own, was = spec.get("names") or {}, before.get("names") or {}
+        new_names, old_names = spec.get("names") or {}, before.get("names") or {}
         # Scope and kind may be corrected until the CRD is established: before that no custom resource can exist.
         if is_true((old.get("status") or {}).get("conditions"), "Established"):
-            errors += immutable(spec, before, "scope", "spec") + immutable(own, was, "kind", "spec.names")
-        errors += immutable(spec, before, "group", "spec") + immutable(own, was, "plural", "spec.names")
+            errors += immutable(spec, before, "scope", "spec") + immutable(new_names, old_names, "kind", "spec.names")
+        errors += immutable(spec, before, "group", "spec") + immutable(new_names, old_names, "plural", "spec.names")
         errors += _validate_stored(new) + _validate_approval(new, old)
         return errors + _validate_preserving(spec, before)
 
@@ -434,8 +434,8 @@ def _has_default(schema: Any) -> bool:
     if not isinstance(schema, dict):
         return False
     inner = (value for name, value in schema.items() if name not in _VALUES)
-    named = (one for name in _NAMED for one in (schema.get(name) or {}).values())
-    return schema.get("default") is not None or any(map(_has_default, inner)) or any(map(_has_default, named))
+    mapped = (one for name in _NAMED for one in (schema.get(name) or {}).values())
+    return schema.get("default") is not None or any(map(_has_default, inner)) or any(map(_has_default, mapped))
 
 
 def _validate_approval(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:

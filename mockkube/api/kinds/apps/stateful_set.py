@@ -124,9 +124,9 @@ class StatefulSetStrategy(PodOwnerStrategy):
         """Validate every field, with the specs of the claim templates."""
         spec = obj["spec"]
         errors = _validate_start(spec)
-        rules = claim_rules(judge.caps)
+        options = claim_rules(judge.caps)
         for index, claim in enumerate(spec.get("volumeClaimTemplates") or []):
-            errors += validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec", rules)
+            errors += validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec", options)
         errors += _validate_numbers(spec)
         # Checked on creation only: sets with an invalid name were stored before, and serviceName is immutable.
         if spec.get("serviceName"):

@@ -48,17 +48,17 @@ def _to_v1(metric: ReadOnlyObject, side: str) -> Object:
 
 
 def _write_object(source: ReadOnlyObject, value: ReadOnlyObject, side: str) -> Object:
-    about = source.get("describedObject") or {}
-    target = {name: about[name] for name in ("kind", "name", "apiVersion") if name in about}
-    named = source.get("metric") or {}
-    written = {"target": target, "metricName": named.get("name", ""), f"{side}Value": value.get("value", "0")}
-    return {**written, **_given(selector=named.get("selector"), averageValue=value.get("averageValue"))}
+    described = source.get("describedObject") or {}
+    target = {name: described[name] for name in ("kind", "name", "apiVersion") if name in described}
+    metric = source.get("metric") or {}
+    result = {"target": target, "metricName": metric.get("name", ""), f"{side}Value": value.get("value", "0")}
+    return {**result, **_given(selector=metric.get("selector"), averageValue=value.get("averageValue"))}
 
 
 def _write_pods(source: ReadOnlyObject, value: ReadOnlyObject, side: str) -> Object:
-    named = source.get("metric") or {}
-    written = {"metricName": named.get("name", ""), f"{side}AverageValue": value.get("averageValue", "0")}
-    return {**written, **_given(selector=named.get("selector"))}
+    metric = source.get("metric") or {}
+    result = {"metricName": metric.get("name", ""), f"{side}AverageValue": value.get("averageValue", "0")}
+    return {**result, **_given(selector=metric.get("selector"))}
 
 
 def _write_resource(source: ReadOnlyObject, value: ReadOnlyObject, side: str) -> Object:
@@ -73,10 +73,10 @@ def _write_container(source: ReadOnlyObject, value: ReadOnlyObject, side: str) -
 
 
 def _write_external(source: ReadOnlyObject, value: ReadOnlyObject, side: str) -> Object:
-    named = source.get("metric") or {}
+    metric = source.get("metric") or {}
     amount = value.get("value", "0" if side == "current" else None)
     parts = {f"{side}Value": amount, f"{side}AverageValue": value.get("averageValue")}
-    return {"metricName": named.get("name", ""), **_given(metricSelector=named.get("selector"), **parts)}
+    return {"metricName": metric.get("name", ""), **_given(metricSelector=metric.get("selector"), **parts)}
 
 
 _WRITERS: Final[Mapping[str, Callable[[ReadOnlyObject, ReadOnlyObject, str], Object]]] = {
@@ -116,8 +116,8 @@ def _about(member: str, source: ReadOnlyObject) -> Object:
     if member in ("resource", "containerResource"):
         return {name: source[name] for name in ("name", "container") if name in source}
     selector = source.get("metricSelector" if member == "external" else "selector")
-    named = {"metric": {"name": source.get("metricName", ""), **_given(selector=selector)}}
-    return {"describedObject": source.get("target") or {}, **named} if member == "object" else named
+    metric = {"metric": {"name": source.get("metricName", ""), **_given(selector=selector)}}
+    return {"describedObject": source.get("target") or {}, **metric} if member == "object" else metric
 
 
 def _target(member: str, amounts: Object) -> Object:

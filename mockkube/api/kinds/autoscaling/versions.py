@@ -35,13 +35,13 @@ def to_v1(obj: ReadOnlyObject) -> Object:
         (_CONDITIONS, [_ordered(condition) for condition in status.pop("conditions", None) or []]),
     )
     annotations |= {name: orjson.dumps(value).decode() for name, value in annotation_values if value}
-    for part, name, side, found in (
+    for section, name, side, metrics_of_section in (
         (spec, "targetCPUUtilizationPercentage", "target", metrics),
         (status, "currentCPUUtilizationPercentage", "current", current),
     ):
-        percentages = (_cpu(metric, side) for metric in found)
+        percentages = (_cpu(metric, side) for metric in metrics_of_section)
         if (percentage := next((one for one in percentages if one is not None), None)) is not None:
-            part[name] = percentage
+            section[name] = percentage
     if "status" in obj:
         status.setdefault("currentReplicas", 0)  # which v1 always writes, v2 only when there are any
     return _put_together(obj, annotations, spec, status)
@@ -66,7 +66,7 @@ def to_v2(obj: ReadOnlyObject) -> Object:
     if reported is None and current is not None:
         reported = [_cpu_metric("current", {"averageUtilization": current})]
     conditions = _read_each(annotations, _CONDITIONS, dict)
-    status |= {name: found for name, found in (("currentMetrics", reported), ("conditions", conditions)) if found}
+    status |= {name: values for name, values in (("currentMetrics", reported), ("conditions", conditions)) if values}
     # The CPU default of v1 is applied here instead of with the other defaults of v1, because annotations may have other
     # metrics, besides which upstream adds no CPU target.
     complete_spec(spec)

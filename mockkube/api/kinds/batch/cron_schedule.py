@@ -142,8 +142,8 @@ def _read_range(expression: str, bounds: _Bounds) -> None:
 
 
 def _read_number(text: str, bounds: _Bounds) -> int:
-    named = bounds.names.get(text.lower())
-    return _read_integer(text) if named is None else named
+    number = bounds.names.get(text.lower())
+    return _read_integer(text) if number is None else number
 
 
 def _read_integer(text: str) -> int:

@@ -306,9 +306,11 @@ def _with_directives(before: ReadOnlyObject, template: ReadOnlyObject) -> ReadOn
         affinity["nodeAffinity"] = new["affinity"]["nodeAffinity"]
     if affinity or "affinity" in new:
         pod["affinity"] = affinity
-    own = ("labels", "annotations")
-    metadata = {name: value for name, value in (before.get("metadata") or {}).items() if name not in own}
-    metadata |= {name: template["metadata"][name] for name in own if name in (template.get("metadata") or {})}
+    metadata_fields = ("labels", "annotations")
+    metadata = {name: value for name, value in (before.get("metadata") or {}).items() if name not in metadata_fields}
+    metadata |= {
+        name: template["metadata"][name] for name in metadata_fields if name in (template.get("metadata") or {})
+    }
     return {**before, "metadata": metadata, "spec": pod}
 
 

@@ -111,12 +111,12 @@ def _of_kind(obj: ReadOnlyObject, kind: str) -> list[Object]:
 def _keep_decisions(new: Object, old: ReadOnlyObject) -> None:
     for kind in _DECISIONS:
         before, given = _of_kind(old, kind), _conditions(new)
-        places = [index for index, each in enumerate(given) if each.get("type") == kind]
+        indexes = [index for index, each in enumerate(given) if each.get("type") == kind]
         # A status update that adds or removes a decision is left alone here, so that validation rejects it instead of
         # silently reverting it.
-        if len(places) == len(before):
-            for place, condition in zip(places, before, strict=True):
-                given[place] = dict(condition)
+        if len(indexes) == len(before):
+            for index_of_decision, condition in zip(indexes, before, strict=True):
+                given[index_of_decision] = dict(condition)
 
 
 def _stamp(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
@@ -277,7 +277,7 @@ def signing_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 def _progress(obj: ReadOnlyObject) -> str:
     """Return the decision, with Failed and Issued if they apply."""
-    kinds = {string(found, "type") for found in sections(obj, "status", "conditions")}
+    kinds = {string(condition, "type") for condition in sections(obj, "status", "conditions")}
     # Both conditions are possible on objects of older servers; the denial counts.
     words = [next((kind for kind in ("Denied", "Approved") if kind in kinds), "Pending")]
     if "Failed" in kinds:

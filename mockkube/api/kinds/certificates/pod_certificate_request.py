@@ -24,7 +24,7 @@ _OUTCOMES = ("Issued", "Denied", "Failed")
 
 def pod_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a PodCertificateRequest; its conditions are mutually exclusive."""
-    kinds = [string(found, "type") for found in sections(obj, "status", "conditions")]
+    kinds = [string(condition, "type") for condition in sections(obj, "status", "conditions")]
     outcomes = [kind for kind in kinds if kind in _OUTCOMES]
     return [
         name_of(obj),

@@ -11,11 +11,11 @@ from mockkube.api.types import ReadOnlyObject
 
 def component_status_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a ComponentStatus."""
-    found = next((item for item in sections(obj, "conditions") if item.get("type") == "Healthy"), None)
-    if found is None:
+    condition = next((item for item in sections(obj, "conditions") if item.get("type") == "Healthy"), None)
+    if condition is None:
         return [name_of(obj), "Unknown", "", ""]
-    status = "Healthy" if found.get("status") == "True" else "Unhealthy"
-    return [name_of(obj), status, string(found, "message"), string(found, "error")]
+    status = "Healthy" if condition.get("status") == "True" else "Unhealthy"
+    return [name_of(obj), status, string(condition, "message"), string(condition, "error")]
 
 
 COMPONENT_STATUS = Printer(

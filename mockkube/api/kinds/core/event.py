@@ -261,8 +261,8 @@ def _count(obj: ReadOnlyObject, shape: Shape) -> int:
 
 
 def _object(about: ReadOnlyObject) -> str:
-    kind, named = string(about, "kind").lower(), string(about, "name")
-    return f"{kind}/{named}" if named else kind
+    kind, name = string(about, "kind").lower(), string(about, "name")
+    return f"{kind}/{name}" if name else kind
 
 
 def _source(obj: ReadOnlyObject, shape: Shape) -> str:

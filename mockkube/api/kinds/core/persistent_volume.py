@@ -68,18 +68,18 @@ class PersistentVolumeStrategy(Strategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the spec and the annotated mount options."""
-        rules = volume_rules(judge.caps, self.extensions)
-        return validate_volume_spec(obj, rules) + validate_mount_options(obj)
+        options = volume_rules(judge.caps, self.extensions)
+        return validate_volume_spec(obj, options) + validate_mount_options(obj)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the new volume, then the change."""
         if judge.subresource == "status":
             # Upstream validates nothing else of a status.
             return [] if new["metadata"].get("resourceVersion") else [required("resourceVersion")]
-        rules = volume_rules(judge.caps, self.extensions, old)
-        volume_errors = _validate_whole(new, rules)
+        options = volume_rules(judge.caps, self.extensions, old)
+        volume_errors = _validate_whole(new, options)
         # Upstream's strategy validates the volume, and so does ValidatePersistentVolumeUpdate: its errors appear twice.
-        return volume_errors + validate_mount_options(new) + volume_errors + validate_volume_change(new, old, rules)
+        return volume_errors + validate_mount_options(new) + volume_errors + validate_volume_change(new, old, options)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about deprecated fields."""

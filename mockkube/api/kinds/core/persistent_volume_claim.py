@@ -70,13 +70,13 @@ class PersistentVolumeClaimStrategy(Strategy):
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the new claim and the change, or the status."""
-        rules = claim_rules(judge.caps, old)
+        options = claim_rules(judge.caps, old)
         if judge.subresource == "status":
-            return validate_claim_status(new, rules)
+            return validate_claim_status(new, options)
         # The generic update has validated the metadata already; upstream does so again, and reports its errors twice.
         errors = validate_metadata(new, names.dns_subdomain, True)
-        errors += validate_claim_spec(new.get("spec", {}), "spec", rules)
-        return errors + validate_claim_change(new, old, rules)
+        errors += validate_claim_spec(new.get("spec", {}), "spec", options)
+        return errors + validate_claim_change(new, old, options)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about the deprecated annotation and fractional byte amounts."""

@@ -171,14 +171,14 @@ def _storage(obj: ReadOnlyObject, *path: str) -> Quantity:
 
 
 def _validate_shrinking(new: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimRules) -> list[FieldError]:
-    wanted = _storage(new, "spec", "resources", "requests")
-    if wanted >= _storage(old, "spec", "resources", "requests"):
+    requested = _storage(new, "spec", "resources", "requests")
+    if requested >= _storage(old, "spec", "resources", "requests"):
         return []
     at = "spec.resources.requests.storage"
     if not rules.recovery:
         return [forbidden(at, "field can not be less than previous value")]
     # After a failed expansion the request may be lowered, but not to what the volume already has.
-    if wanted <= _storage(old, "status", "capacity"):
+    if requested <= _storage(old, "status", "capacity"):
         return [forbidden(at, "field can not be less than status.capacity")]
     return []
 

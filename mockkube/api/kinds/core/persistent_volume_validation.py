@@ -179,10 +179,10 @@ def _validate_source(volume: ReadOnlyObject, at: str) -> list[FieldError]:
 
 def _local_check_for(spec: ReadOnlyObject, spec_at: str) -> Any:
     def check(source: ReadOnlyObject, at: str) -> list[FieldError]:
-        found = check_local(source, at)
+        errors = check_local(source, at)
         if "nodeAffinity" not in spec:
-            found.append(required(f"{spec_at}.nodeAffinity", "Local volume requires node affinity"))
-        return found
+            errors.append(required(f"{spec_at}.nodeAffinity", "Local volume requires node affinity"))
+        return errors
 
     return check
 
@@ -247,8 +247,8 @@ def _modern(affinity: ReadOnlyObject, model: ReadOnlyObject) -> list[Any]:
     terms, models = (each.get("required", {}).get("nodeSelectorTerms") or [] for each in (affinity, model))
     terms_with_ga_labels = []
     for i, term in enumerate(terms):
-        wanted = models[i].get("matchExpressions", []) if i < len(models) else []
-        keys = [requirement.get("key") for requirement in wanted]
+        model_expressions = models[i].get("matchExpressions", []) if i < len(models) else []
+        keys = [requirement.get("key") for requirement in model_expressions]
         expressions = []
         for j, requirement in enumerate(term.get("matchExpressions", [])):
             modern = _GA_LABELS.get(requirement.get("key", ""))

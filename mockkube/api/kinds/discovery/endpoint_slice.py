@@ -79,8 +79,8 @@ class EndpointSliceStrategy(Strategy):
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about FQDN slices and ambiguous addresses."""
-        named = obj.get("addressType") == "FQDN"
-        warnings = ["spec.addressType: FQDN endpoints are deprecated"] if named else []
+        is_fqdn = obj.get("addressType") == "FQDN"
+        warnings = ["spec.addressType: FQDN endpoints are deprecated"] if is_fqdn else []
         return warnings + _address_warnings(obj)
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
@@ -170,17 +170,17 @@ def _validate_address(address: str, at: str, index: int, kind: str, *, strict: b
     here = f"{at}[{index}]"
     match kind:
         case "IPv4":
-            wrong, family = lenient_ip(address, here, strict=strict), not is_ipv6(address)
+            errors_of_ip, is_expected_family = lenient_ip(address, here, strict=strict), not is_ipv6(address)
         case "IPv6":
             # Only IPv4 addresses had a lenient notation in older servers (leading zeros).
-            wrong, family = strict_ip(address, here), is_ipv6(address)
+            errors_of_ip, is_expected_family = strict_ip(address, here), is_ipv6(address)
         case "FQDN":
             return validate_domain(address, here)
         case _:
             return []
-    if wrong:
-        return wrong
-    errors = [] if family else [invalid(at, address, f"must be an {kind} address")]
+    if errors_of_ip:
+        return errors_of_ip
+    errors = [] if is_expected_family else [invalid(at, address, f"must be an {kind} address")]
     return errors + reachable_ip(address, here)
 
 

@@ -188,21 +188,21 @@ def validate_bindings(holder: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate binding conditions and binding failure conditions."""
     # upstream 1.36: pkg/apis/resource/validation/validation.go, validateDeviceBindingParameters
     success, failure = holder.get("bindingConditions") or [], holder.get("bindingFailureConditions") or []
-    here, there = f"{at}.bindingConditions", f"{at}.bindingFailureConditions"
-    errors = validate_items(success, here, validate_label_name, items_max=CONDITIONS_MAX)
-    errors += validate_items(failure, there, validate_label_name, items_max=CONDITIONS_MAX)
-    errors += [duplicate(f"{here}[{index}]", success[index]) for index in sorted(repeated_indexes(success))]
+    success_at, failure_at = f"{at}.bindingConditions", f"{at}.bindingFailureConditions"
+    errors = validate_items(success, success_at, validate_label_name, items_max=CONDITIONS_MAX)
+    errors += validate_items(failure, failure_at, validate_label_name, items_max=CONDITIONS_MAX)
+    errors += [duplicate(f"{success_at}[{index}]", success[index]) for index in sorted(repeated_indexes(success))]
     repeated, known = repeated_indexes(failure), set(success)
     for index, each in enumerate(failure):
         if index in repeated:
-            errors.append(duplicate(f"{there}[{index}]", each))
+            errors.append(duplicate(f"{failure_at}[{index}]", each))
         if each in known:
             detail = "bindingFailureConditions must not overlap with bindingConditions"
-            errors.append(invalid(f"{there}[{index}]", each, detail))
+            errors.append(invalid(f"{failure_at}[{index}]", each, detail))
     if failure and not success:
-        errors.append(invalid(here, None, "bindingConditions are required to use bindingFailureConditions"))
+        errors.append(invalid(success_at, None, "bindingConditions are required to use bindingFailureConditions"))
     if success and not failure:
-        errors.append(invalid(there, None, "bindingFailureConditions are required to use bindingConditions"))
+        errors.append(invalid(failure_at, None, "bindingFailureConditions are required to use bindingConditions"))
     return errors
 
 

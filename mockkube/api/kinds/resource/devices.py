@@ -148,7 +148,7 @@ def _validate_place(device: ReadOnlyObject, at: str, *, per_device: bool) -> lis
     if all_nodes is False:
         errors.append(invalid(f"{at}.allNodes", False, "must be either unset or set to true"))
     is_set = {"nodeName": bool(node), "nodeSelector": selector is not None, "allNodes": bool(all_nodes)}
-    given = [f"`{name}`" for name, there in is_set.items() if there]
+    given = [f"`{name}`" for name, value in is_set.items() if value]
     if not given:
         errors.append(required(at, _ONE_PLACE))
     elif len(given) > 1:

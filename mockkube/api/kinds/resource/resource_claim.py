@@ -124,9 +124,9 @@ class ResourceClaimStrategy(StatusStrategy):
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the requested devices."""
         devices = obj["spec"].get("devices") or {}
-        rules = DeviceClaimRules(judge, self.check_expression, self.extensions)
+        validator = DeviceClaimRules(judge, self.check_expression, self.extensions)
         errors = admin_access.judge_requests(devices, obj["metadata"].get("namespace", ""), judge)
-        return errors + rules.validate(devices, "spec.devices")
+        return errors + validator.validate(devices, "spec.devices")
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Reject a changed spec, or validate the status."""
@@ -172,8 +172,8 @@ class ResourceClaimTemplateStrategy(Strategy):
 
     def _validate(self, spec: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         errors = _validate_metadata(spec.get("metadata") or {}, "spec.metadata")
-        rules = DeviceClaimRules(judge, self.check_expression, self.extensions)
-        return errors + rules.validate((spec.get("spec") or {}).get("devices") or {}, "spec.spec.devices")
+        validator = DeviceClaimRules(judge, self.check_expression, self.extensions)
+        return errors + validator.validate((spec.get("spec") or {}).get("devices") or {}, "spec.spec.devices")
 
 
 def _validate_metadata(metadata: ReadOnlyObject, at: str) -> list[FieldError]:

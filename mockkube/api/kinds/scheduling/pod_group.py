@@ -137,7 +137,7 @@ def pod_group_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 def _status(obj: ReadOnlyObject) -> str:
     """Return the scheduling status, or the reason of a disruption."""
-    conditions = {string(found, "type"): found for found in sections(obj, "status", "conditions")}
+    conditions = {string(condition, "type"): condition for condition in sections(obj, "status", "conditions")}
     if disruption := conditions.get("DisruptionTarget"):
         return string(disruption, "reason")
     if scheduled := conditions.get("PodGroupScheduled"):

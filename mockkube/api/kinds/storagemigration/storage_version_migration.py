@@ -16,9 +16,9 @@ def migration_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a StorageVersionMigration; the last true condition counts."""
     resource, group = string(obj, "spec", "resource", "resource"), string(obj, "spec", "resource", "group")
     states = [
-        string(found, "type")
-        for found in sections(obj, "status", "conditions")
-        if found.get("status") == "True" and found.get("type") in _PROGRESS
+        string(condition, "type")
+        for condition in sections(obj, "status", "conditions")
+        if condition.get("status") == "True" and condition.get("type") in _PROGRESS
     ]
     return [name_of(obj), f"{resource}.{group}" if group else resource, states[-1] if states else "Unknown"]
 

@@ -102,7 +102,7 @@ class PodRules:
 @lru_cache(maxsize=64)
 def pod_rules(caps: Capabilities, extensions: Extensions, *, is_pod: bool = True) -> PodRules:
     """Return the options for a new pod or template."""
-    rules = PodRules(
+    options = PodRules(
         containers=ContainerRules(
             env=EnvRules(is_on(caps, "RelaxedEnvironmentVariableValidation"), is_on(caps, "EnvFiles")),
             restart_rules=is_on(caps, "ContainerRestartRules"),
@@ -122,7 +122,7 @@ def pod_rules(caps: Capabilities, extensions: Extensions, *, is_pod: bool = True
         strict_addresses=is_on(caps, STRICT_GATE),
         allow_any_deletion_cost=not is_on(caps, "PodDeletionCost"),
     )
-    return _with_extensions(rules, caps, extensions, {})
+    return _with_extensions(options, caps, extensions, {})
 
 
 def judge_change(

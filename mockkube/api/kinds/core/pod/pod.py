@@ -87,21 +87,21 @@ class PodStrategy(Strategy):
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate a change through the written subresource."""
 
-        def check(rules: PodRules) -> list[FieldError]:
+        def check(options: PodRules) -> list[FieldError]:
             match judge.subresource:
                 case "status":
-                    return validate_pod_status(new, old, rules, judge.caps)
+                    return validate_pod_status(new, old, options, judge.caps)
                 case "binding":
                     return []
                 case "ephemeralcontainers":
-                    return validate_ephemeral_update(new, old, rules)
+                    return validate_ephemeral_update(new, old, options)
                 case "resize":
-                    return validate_pod_resize(new, old, rules, judge.caps)
+                    return validate_pod_resize(new, old, options, judge.caps)
                 case _:
-                    return validate_pod_update(new, old, rules)
+                    return validate_pod_update(new, old, options)
 
-        rules = pod_rules(judge.caps, self.extensions)
-        return judge_change(check, new, old, rules, judge.caps)
+        options = pod_rules(judge.caps, self.extensions)
+        return judge_change(check, new, old, options, judge.caps)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about deprecated, ambiguous and surprising fields."""
@@ -237,10 +237,10 @@ def _keep_generations(status: Object, before: ReadOnlyObject) -> None:
 
 
 def _keep_all_but_ephemeral(new: Object, old: ReadOnlyObject) -> None:
-    wanted = new.get("spec", {}).get("ephemeralContainers")
+    ephemeral = new.get("spec", {}).get("ephemeralContainers")
     new["spec"] = {name: value for name, value in old["spec"].items() if name != "ephemeralContainers"}
-    if wanted:
-        new["spec"]["ephemeralContainers"] = wanted
+    if ephemeral:
+        new["spec"]["ephemeralContainers"] = ephemeral
     restore_metadata(new, old)
 
 
@@ -264,8 +264,8 @@ def _with_resources_of(new: list[Any], old: list[Any]) -> list[Any]:
     if [container.get("name") for container in new] != [container.get("name") for container in old]:
         return new
     merged = [dict(container) for container in old]
-    for container, wanted in zip(merged, new, strict=True):
-        restore(container, wanted, "resources", "resizePolicy")
+    for container, submitted in zip(merged, new, strict=True):
+        restore(container, submitted, "resources", "resizePolicy")
     return merged
 
 

@@ -165,8 +165,8 @@ def _pass_containers(pod: ReadOnlyObject, summary: Summary) -> None:
 def _after_completion(pod: ReadOnlyObject, error: str, *, is_running: bool) -> str:
     """Return the status of a pod in which the last visited container completed."""
     if is_running and any(
-        found.get("type") == "Ready" and found.get("status") == "True"
-        for found in sections(pod, "status", "conditions")
+        condition.get("type") == "Ready" and condition.get("status") == "True"
+        for condition in sections(pod, "status", "conditions")
     ):
         return "Running"
     return error or ("NotReady" if is_running else "Completed")

@@ -32,10 +32,10 @@ def validate_pod_template_update(
     new: ReadOnlyObject, old: ReadOnlyObject | None, at: str, judge: Judge, *, extensions: Extensions = NO_EXTENSIONS
 ) -> list[FieldError]:
     """Validate a changed template; what the old one used stays allowed."""
-    rules = pod_rules(judge.caps, extensions, is_pod=False)
+    options = pod_rules(judge.caps, extensions, is_pod=False)
     if old is None:
-        return _validate(new, at, rules)
-    return judge_change(lambda rules: _validate(new, at, rules), new, old, rules, judge.caps)
+        return _validate(new, at, options)
+    return judge_change(lambda options: _validate(new, at, options), new, old, options, judge.caps)
 
 
 def _validate(template: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:

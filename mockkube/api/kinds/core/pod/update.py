@@ -169,10 +169,10 @@ def _restore_node_affinity(after: dict[str, Any], before: ReadOnlyObject) -> Non
 def _validate_gated(after: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
     """Validate the node selector and affinity of a gated pod: terms may only be added."""
     errors: list[FieldError] = []
-    wanted: Mapping[str, str] = after.get("nodeSelector", {})
-    if any(wanted.get(key) != value for key, value in before.get("nodeSelector", {}).items()):
+    node_selector: Mapping[str, str] = after.get("nodeSelector", {})
+    if any(node_selector.get(key) != value for key, value in before.get("nodeSelector", {}).items()):
         text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-        errors.append(invalid("spec.nodeSelector", internal_form("map", wanted), text))
+        errors.append(invalid("spec.nodeSelector", internal_form("map", node_selector), text))
     old_terms, new_terms = required_terms(before), required_terms(after)
     if old_terms and len(old_terms) != len(new_terms):
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
@@ -199,13 +199,15 @@ def validate_ephemeral_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: P
     errors = validate_changed_pod(new, rules)
     errors += validate_pod_annotation_change(new, old, rules)
     at = "spec.ephemeralContainers"
-    wanted = {container.get("name", ""): container for container in new.get("spec", {}).get("ephemeralContainers", ())}
+    new_containers = {
+        container.get("name", ""): container for container in new.get("spec", {}).get("ephemeralContainers", ())
+    }
     for container in old.get("spec", {}).get("ephemeralContainers", ()):
         name = container.get("name", "")
         existing = f"existing ephemeral containers {quoted(name)} may not be"
-        if name not in wanted:
+        if name not in new_containers:
             errors.append(forbidden(at, f"{existing} removed\n"))
-        elif wanted[name] != container:
-            difference = internal_diff("EphemeralContainer", container, wanted[name])
+        elif new_containers[name] != container:
+            difference = internal_diff("EphemeralContainer", container, new_containers[name])
             errors.append(forbidden(at, f"{existing} changed\n{difference}"))
     return errors

@@ -54,12 +54,12 @@ def cluster_ips_wanted(svc: ReadOnlyObject, old: ReadOnlyObject | None = None) -
     ips, families = spec.get("clusterIPs") or [], spec.get("ipFamilies") or []
     if not needs_cluster_ip(svc) or ips[:1] == ["None"]:
         return {}
-    wanted = {family: ips[index] if index < len(ips) else "" for index, family in enumerate(families)}
+    requested = {family: ips[index] if index < len(ips) else "" for index, family in enumerate(families)}
     if old is None or not needs_cluster_ip(old):
-        return wanted
+        return requested
     before = old["spec"].get("ipFamilies") or []
     upgraded = old["spec"].get("clusterIPs") != ["None"] and len(before) == 1 and len(families) == 2
-    return {families[1]: wanted[families[1]]} if upgraded else {}
+    return {families[1]: requested[families[1]]} if upgraded else {}
 
 
 def node_ports_wanted(svc: ReadOnlyObject, old: ReadOnlyObject | None = None) -> list[NodePortWanted]:
@@ -72,35 +72,35 @@ def node_ports_wanted(svc: ReadOnlyObject, old: ReadOnlyObject | None = None) ->
 def _ports_of_new(svc: ReadOnlyObject) -> list[NodePortWanted]:
     # upstream 1.36: pkg/registry/core/service/storage/alloc.go, initNodePorts
     ports = svc["spec"].get("ports") or []
-    wanted: list[NodePortWanted] = []
+    requests: list[NodePortWanted] = []
     first: dict[int, NodePortWanted] = {}
     given = {each.get("port"): each["nodePort"] for each in reversed(ports) if each.get("nodePort")}
     for index, port in enumerate(ports):
-        number, own = port.get("port", 0), port.get("nodePort", 0)
-        if not own and not needs_node_ports(svc):
+        number, node_port = port.get("port", 0), port.get("nodePort", 0)
+        if not node_port and not needs_node_ports(svc):
             continue
         if number not in first:
             first[number] = NodePortWanted(index, given.get(number, 0))
-            wanted.append(first[number])
-        elif not own:
-            wanted.append(NodePortWanted(index, 0, like=first[number].index))
-        elif own != first[number].number:
-            wanted.append(NodePortWanted(index, own))
-    return wanted
+            requests.append(first[number])
+        elif not node_port:
+            requests.append(NodePortWanted(index, 0, like=first[number].index))
+        elif node_port != first[number].number:
+            requests.append(NodePortWanted(index, node_port))
+    return requests
 
 
 def _ports_of_changed(svc: ReadOnlyObject, old: ReadOnlyObject) -> list[NodePortWanted]:
     # upstream 1.36: pkg/registry/core/service/storage/alloc.go, updateNodePorts
-    taken = node_ports_held(old)
-    wanted = []
+    allocated = node_ports_held(old)
+    requests = []
     for index, port in enumerate(svc["spec"].get("ports") or []):
         number = port.get("nodePort", 0)
-        if number and number not in taken:
-            taken.add(number)
-            wanted.append(NodePortWanted(index, number))
+        if number and number not in allocated:
+            allocated.add(number)
+            requests.append(NodePortWanted(index, number))
         elif not number and needs_node_ports(svc):
-            wanted.append(NodePortWanted(index, 0))
-    return wanted
+            requests.append(NodePortWanted(index, 0))
+    return requests
 
 
 def node_ports_held(svc: ReadOnlyObject) -> set[int]:

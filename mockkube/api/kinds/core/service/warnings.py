@@ -11,7 +11,7 @@ def service_warnings(obj: ReadOnlyObject) -> list[str]:
     """Return the warnings about a valid service."""
     # upstream 1.36: pkg/api/service/warnings.go
     spec = obj["spec"]
-    external, named = spec.get("externalIPs") or [], spec.get("type") == "ExternalName"
+    external, is_external_name = spec.get("externalIPs") or [], spec.get("type") == "ExternalName"
     headless = spec.get("type") == "ClusterIP" and spec.get("clusterIP") == "None"
     warnings = []
     if _HINTS in (obj["metadata"].get("annotations") or {}):
@@ -21,14 +21,14 @@ def service_warnings(obj: ReadOnlyObject) -> list[str]:
     if headless:
         warnings += _headless_warnings(spec)
     warnings += _each(external, "spec.externalIPs")
-    if external and not headless and not named:
+    if external and not headless and not is_external_name:
         warnings.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
     warnings += ip_warnings(spec.get("loadBalancerIP", ""), "spec.loadBalancerIP")
     for index, cidr in enumerate(spec.get("loadBalancerSourceRanges") or []):
         warnings += cidr_warnings(cidr, f"spec.loadBalancerSourceRanges[{index}]")
-    if named and external:
+    if is_external_name and external:
         warnings.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
-    if not named and spec.get("externalName"):
+    if not is_external_name and spec.get("externalName"):
         warnings.append('spec.externalName is ignored when spec.type is not "ExternalName"')
     if spec.get("trafficDistribution") == "PreferClose":
         warnings.append('spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"')

@@ -161,10 +161,10 @@ def _validate_overcommit(name: str, amount: str, limits: Mapping[str, str], at: 
         if allows_overcommit(name):
             return []
         return [required(f"{at}.limits", "Limit must be set for non overcommitable resources")]
-    wanted, most = parse(amount), parse(limit)
-    if wanted != most and not allows_overcommit(name):
+    request, maximum = parse(amount), parse(limit)
+    if request != maximum and not allows_overcommit(name):
         return [invalid(f"{at}.requests", amount, f"must be equal to {name} limit of {limit}")]
-    if wanted > most:
+    if request > maximum:
         return [invalid(f"{at}.requests", amount, f"must be less than or equal to {name} limit of {limit}")]
     return []
 

@@ -206,8 +206,10 @@ def _validate_windows(spec: ReadOnlyObject, at: str) -> list[FieldError]:
         if (path.removeprefix("securityContext.") in context if "." in path else path in spec)
     ]
     for container, path in containers_with_paths(spec, at):
-        own = container.get("securityContext", {})
+        container_context = container.get("securityContext", {})
         errors += [
-            forbidden(f"{path}.securityContext.{name}", _WINDOWS_TEXT) for name in _WINDOWS_CONTAINER if name in own
+            forbidden(f"{path}.securityContext.{name}", _WINDOWS_TEXT)
+            for name in _WINDOWS_CONTAINER
+            if name in container_context
         ]
     return errors

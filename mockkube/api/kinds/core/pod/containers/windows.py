@@ -80,14 +80,14 @@ def validate_host_process(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     errors = []
     total = host_process_count = 0
     for container, path in containers_with_paths(spec, at):
-        own = _host_process(container)
+        container_value = _host_process(container)
         # Upstream compares the values only if both are set: the pod's value is not a default that containers may
         # override.
-        if None not in (pod_value, own) and pod_value != own:
+        if None not in (pod_value, container_value) and pod_value != container_value:
             text = f"pod hostProcess value must be identical if both are specified, was {str(pod_value).lower()}"
-            errors.append(invalid(f"{path}.securityContext.windowsOptions.hostProcess", own, text))
+            errors.append(invalid(f"{path}.securityContext.windowsOptions.hostProcess", container_value, text))
         total += 1
-        host_process_count += bool(pod_value if own is None else own)
+        host_process_count += bool(pod_value if container_value is None else container_value)
     if host_process_count and host_process_count != total:
         text = "If pod contains any hostProcess containers then all containers must be HostProcess containers"
         errors.append(invalid(at, "", text))

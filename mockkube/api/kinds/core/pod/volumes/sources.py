@@ -106,11 +106,11 @@ def check_git(source: ReadOnlyObject, at: str) -> list[FieldError]:
 
 def _disk(name: str) -> Check:
     def check(source: ReadOnlyObject, at: str) -> list[FieldError]:
-        found = demand(name)(source, at)
+        errors = demand(name)(source, at)
         partition = source.get("partition", 0)
         if not 0 <= partition <= 255:
-            found.append(invalid(f"{at}.partition", partition, _PARTITION))
-        return found
+            errors.append(invalid(f"{at}.partition", partition, _PARTITION))
+        return errors
 
     return check
 
@@ -154,8 +154,8 @@ def check_nfs(source: ReadOnlyObject, at: str) -> list[FieldError]:
 
 def check_iscsi(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate the iSCSI source of a pod."""
-    named = "must be valid format starting with iqn, eui, or naa"
-    return demand("targetPortal")(source, at) + _check_iscsi_disk(source, at, named)
+    unknown_text = "must be valid format starting with iqn, eui, or naa"
+    return demand("targetPortal")(source, at) + _check_iscsi_disk(source, at, unknown_text)
 
 
 def iscsi_check_for(name: str) -> Check:
@@ -163,10 +163,10 @@ def iscsi_check_for(name: str) -> Check:
 
     def check(source: ReadOnlyObject, at: str) -> list[FieldError]:
         portal = source.get("targetPortal", "")
-        found = demand("targetPortal")(source, at)
+        errors = demand("targetPortal")(source, at)
         if text := iscsi_name_error(source, name):
-            found.append(invalid(f"{at}.targetportal", portal, text))
-        return found + _check_iscsi_disk(source, at, "must be valid format")
+            errors.append(invalid(f"{at}.targetportal", portal, text))
+        return errors + _check_iscsi_disk(source, at, "must be valid format")
 
     return check
 

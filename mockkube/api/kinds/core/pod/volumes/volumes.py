@@ -133,8 +133,8 @@ def _sources(rules: VolumeRules) -> dict[str, Source]:
 
     def check_image(source: ReadOnlyObject, at: str) -> list[FieldError]:
         missing = rules.is_pod and not source.get("reference")
-        found = [required(f"{at}.reference")] if missing else []
-        return found + validate_pull_policy(source.get("pullPolicy"), f"{at}.pullPolicy")
+        errors = [required(f"{at}.reference")] if missing else []
+        return errors + validate_pull_policy(source.get("pullPolicy"), f"{at}.pullPolicy")
 
     sources = (
         Source("emptyDir", _check_empty_dir),
