@@ -373,10 +373,10 @@ def _validate_status(obj: ReadOnlyObject) -> list[FieldError]:
 
 
 VALIDATING_POLICY = Printer(
-    (NAME, integer_column("Validations", "How many rules it has."), _PARAMETER_KIND, AGE), _policy_cells("validations")
+    (NAME, integer_column("Validations", "Number of validations."), _PARAMETER_KIND, AGE), _policy_cells("validations")
 )
 MUTATING_POLICY = Printer(
-    (NAME, integer_column("Mutations", "How many mutations it has."), _PARAMETER_KIND, AGE), _policy_cells("mutations")
+    (NAME, integer_column("Mutations", "Number of mutations."), _PARAMETER_KIND, AGE), _policy_cells("mutations")
 )
 
 MUTATING_ADMISSION_POLICY_KIND: Final = Kind(

@@ -60,15 +60,15 @@ def _printed_selector(selector: ReadOnlyObject) -> str:
     )
 
 
-_PARAMETER_KIND = text_column("ParamKind", "The kind of its parameters.")
+_PARAMETER_KIND = text_column("ParamKind", "The kind of the parameters.")
 
-WEBHOOK_CONFIGURATION = Printer((NAME, integer_column("Webhooks", "How many webhooks it has."), AGE), webhook_cells)
+WEBHOOK_CONFIGURATION = Printer((NAME, integer_column("Webhooks", "Number of webhooks."), AGE), webhook_cells)
 
 POLICY_BINDING = Printer(
     (
         NAME,
-        text_column("PolicyName", "The policy it puts into force."),
-        text_column("ParamRef", "The parameters it uses."),
+        text_column("PolicyName", "The bound policy."),
+        text_column("ParamRef", "The parameters of the policy."),
         AGE,
     ),
     policy_binding_cells,

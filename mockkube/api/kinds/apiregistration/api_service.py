@@ -146,8 +146,8 @@ def _available(obj: ReadOnlyObject) -> str:
 API_SERVICE = Printer(
     (
         NAME,
-        text_column("Service", "The service behind it."),
-        text_column("Available", "Whether it answers."),
+        text_column("Service", "The service that serves the API, or Local."),
+        text_column("Available", "Status of the Available condition."),
         AGE,
     ),
     api_service_cells,

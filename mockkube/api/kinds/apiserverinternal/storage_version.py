@@ -25,8 +25,8 @@ def storage_version_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 STORAGE_VERSION = Printer(
     (
         NAME,
-        text_column("CommonEncodingVersion", "The encoding all servers use."),
-        text_column("StorageVersions", "The encoding of each server."),
+        text_column("CommonEncodingVersion", "The encoding version that all servers use."),
+        text_column("StorageVersions", "The encoding version of each server."),
         AGE,
     ),
     storage_version_cells,

@@ -9,7 +9,7 @@ from mockkube.api.printers.reading import name_of, number, section
 from mockkube.api.printers.table import AGE, NAME, SELECTOR, WORKLOAD, Cell, integer_column, text_column
 from mockkube.api.types import ReadOnlyObject
 
-_READY = text_column("Ready", "Pods that are ready, of all that should run.")
+_READY = text_column("Ready", "Ready pods, of the desired ones.")
 
 
 def _numbers(obj: ReadOnlyObject, part: str, *keys: str) -> Sequence[int]:
@@ -34,8 +34,8 @@ def _replica_cells(obj: ReadOnlyObject, now: datetime, selector: str) -> list[Ce
 
 _REPLICAS = (
     NAME,
-    integer_column("Desired", "Pods that should run."),
-    integer_column("Current", "Pods there are."),
+    integer_column("Desired", "Number of desired pods."),
+    integer_column("Current", "Number of existing pods."),
     integer_column("Ready", "Pods that are ready."),
     AGE,
     *WORKLOAD,

@@ -54,8 +54,8 @@ def _controller(obj: ReadOnlyObject) -> str:
 CONTROLLER_REVISION = Printer(
     (
         NAME,
-        text_column("Controller", "The object whose state is kept here."),
-        text_column("Revision", "The number of the state: the higher, the later."),
+        text_column("Controller", "The controller of the revision."),
+        text_column("Revision", "Revision number; later revisions have higher ones."),
         AGE,
     ),
     controller_revision_cells,

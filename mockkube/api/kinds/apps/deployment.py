@@ -169,8 +169,8 @@ DEPLOYMENT = Printer(
     (
         NAME,
         _READY,
-        text_column("Up-to-date", "Pods made from the template as it is now."),
-        text_column("Available", "Pods that have been ready for long enough."),
+        text_column("Up-to-date", "Pods with the current pod template."),
+        text_column("Available", "Pods that have been ready for minReadySeconds."),
         AGE,
         *WORKLOAD,
         SELECTOR,

@@ -271,11 +271,11 @@ def _percent(value: int | None, missing: str) -> str:
 HORIZONTAL_POD_AUTOSCALER = Printer(
     (
         NAME,
-        text_column("Reference", "What it scales."),
-        text_column("Targets", "What was measured, and what it aims at."),
-        text_column("MinPods", "The fewest pods it will run."),
-        text_column("MaxPods", "The most."),
-        text_column("Replicas", "How many there are."),
+        text_column("Reference", "The object that is scaled."),
+        text_column("Targets", "Current and target metrics."),
+        text_column("MinPods", "Minimum number of pods."),
+        text_column("MaxPods", "Maximum number of pods."),
+        text_column("Replicas", "Current number of pods."),
         AGE,
     ),
     autoscaler_cells,

@@ -16,8 +16,8 @@ def scale_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 SCALE = Printer(
     (
         Column(NAME.name, description=NAME.description),
-        integer_column("Desired", "Pods that should run."),
-        integer_column("Available", "Pods there are."),
+        integer_column("Desired", "Number of desired pods."),
+        integer_column("Available", "Number of existing pods."),
         AGE,
     ),
     scale_cells,

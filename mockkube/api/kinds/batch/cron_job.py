@@ -179,11 +179,11 @@ def cron_job_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 CRON_JOB = Printer(
     (
         NAME,
-        text_column("Schedule", "When jobs are started, as in a crontab."),
-        text_column("Timezone", "Where the schedule's clock hangs."),
+        text_column("Schedule", "Schedule of the jobs in cron format."),
+        text_column("Timezone", "Time zone of the schedule."),
         boolean_column("Suspend", "Whether no further jobs are started."),
-        integer_column("Active", "Jobs that run at present."),
-        text_column("Last Schedule", "How long ago a job was last started."),
+        integer_column("Active", "Number of running jobs."),
+        text_column("Last Schedule", "Time since a job was last started."),
         AGE,
         *WORKLOAD,
         SELECTOR,

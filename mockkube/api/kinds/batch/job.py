@@ -375,9 +375,9 @@ def _duration(obj: ReadOnlyObject, now: datetime) -> str:
 JOB = Printer(
     (
         NAME,
-        text_column("Status", "What has become of the job."),
-        text_column("Completions", "Pods that succeeded, of those it takes."),
-        text_column("Duration", "How long the job took, or has been running."),
+        text_column("Status", "Status of the job."),
+        text_column("Completions", "Succeeded pods, of the required ones."),
+        text_column("Duration", "Time from start to completion, or until now."),
         AGE,
         *WORKLOAD,
         SELECTOR,

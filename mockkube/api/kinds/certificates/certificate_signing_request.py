@@ -292,9 +292,9 @@ CERTIFICATE_SIGNING_REQUEST = Printer(
         NAME,
         AGE,
         SIGNER_COLUMN,
-        text_column("Requestor", "Who asks."),
-        text_column("RequestedDuration", "How long the certificate is to be valid."),
-        text_column("Condition", "What has become of the request."),
+        text_column("Requestor", "The requesting user."),
+        text_column("RequestedDuration", "Requested duration of the certificate."),
+        text_column("Condition", "Decision and progress of the request."),
     ),
     signing_request_cells,
 )

@@ -37,12 +37,12 @@ def pod_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 POD_CERTIFICATE_REQUEST = Printer(
     (
         NAME,
-        text_column("PodName", "The pod it is for."),
-        text_column("ServiceAccountName", "The account of that pod."),
-        text_column("NodeName", "The node of that pod."),
+        text_column("PodName", "The pod that the certificate is for."),
+        text_column("ServiceAccountName", "The service account of the pod."),
+        text_column("NodeName", "The node of the pod."),
         SIGNER_COLUMN,
-        text_column("State", "What has become of the request."),
-        text_column("UnverifiedUserAnnotations", "What the pod adds, unchecked."),
+        text_column("State", "Outcome of the request."),
+        text_column("UnverifiedUserAnnotations", "Annotations of the pod that nothing has verified."),
     ),
     pod_request_cells,
 )

@@ -36,4 +36,4 @@ def _validate_parts(text: str, at: str, rule: Callable[[str], list[str]]) -> lis
     return []
 
 
-SIGNER_COLUMN = text_column("SignerName", "Who is to sign.")
+SIGNER_COLUMN = text_column("SignerName", "The signer.")

@@ -134,13 +134,13 @@ def lease_candidate_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     return [name_of(obj), *shown, age(obj, now)]
 
 
-LEASE = Printer((NAME, text_column("Holder", "Who holds it."), AGE), lease_cells)
+LEASE = Printer((NAME, text_column("Holder", "Identity of the holder."), AGE), lease_cells)
 LEASE_CANDIDATE = Printer(
     (
         NAME,
-        text_column("LeaseName", "The lease it stands for."),
-        text_column("BinaryVersion", "The version that runs."),
-        text_column("EmulationVersion", "The version that one behaves as."),
+        text_column("LeaseName", "The lease that the candidate wants to hold."),
+        text_column("BinaryVersion", "Binary version of the candidate."),
+        text_column("EmulationVersion", "Emulation version of the candidate."),
         AGE,
     ),
     lease_candidate_cells,

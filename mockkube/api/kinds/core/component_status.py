@@ -22,8 +22,8 @@ COMPONENT_STATUS = Printer(
     (
         NAME,
         text_column("Status", "Whether the component is healthy."),
-        text_column("Message", "What it answered."),
-        text_column("Error", "What went wrong."),
+        text_column("Message", "Message of the health check."),
+        text_column("Error", "Error of the health check."),
     ),
     component_status_cells,
 )

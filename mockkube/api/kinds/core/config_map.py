@@ -66,7 +66,7 @@ def config_map_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     return [name_of(obj), len(section(obj, "data")) + len(section(obj, "binaryData")), age(obj, now)]
 
 
-CONFIG_MAP = Printer((NAME, text_column("Data", "How many entries it has."), AGE), config_map_cells)
+CONFIG_MAP = Printer((NAME, text_column("Data", "Number of entries."), AGE), config_map_cells)
 
 KIND: Final = Kind(
     "",

@@ -121,7 +121,7 @@ def _joined(ip: str, port: int) -> str:
     return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
 
 
-ENDPOINTS = Printer((NAME, text_column("Endpoints", "The addresses behind the service."), AGE), endpoints_cells)
+ENDPOINTS = Printer((NAME, text_column("Endpoints", "The addresses of the endpoints."), AGE), endpoints_cells)
 
 KIND: Final = Kind(
     "",

@@ -126,7 +126,7 @@ def namespace_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     return [name_of(obj), string(obj, "status", "phase"), age(obj, now)]
 
 
-NAMESPACE = Printer((NAME, text_column("Status", "Whether it is in use or going away."), AGE), namespace_cells)
+NAMESPACE = Printer((NAME, text_column("Status", "Phase of the namespace."), AGE), namespace_cells)
 
 KIND: Final = Kind(
     "",

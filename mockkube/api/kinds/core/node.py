@@ -159,15 +159,15 @@ def _address(obj: ReadOnlyObject, kind: str) -> str:
 NODE = Printer(
     (
         NAME,
-        text_column("Status", "Whether the node is ready, and takes pods."),
-        text_column("Roles", "What the node's labels say it is for."),
+        text_column("Status", "Whether the node is ready and schedulable."),
+        text_column("Roles", "Roles of the node, from its labels."),
         AGE,
-        text_column("Version", "The version of its kubelet."),
-        wide_column("Internal-IP", "Its address inside the cluster."),
-        wide_column("External-IP", "Its address outside."),
-        wide_column("OS-Image", "Its operating system."),
-        wide_column("Kernel-Version", "Its kernel and architecture."),
-        wide_column("Container-Runtime", "What runs its containers."),
+        text_column("Version", "Version of the kubelet."),
+        wide_column("Internal-IP", "Address inside the cluster."),
+        wide_column("External-IP", "External address."),
+        wide_column("OS-Image", "Operating system."),
+        wide_column("Kernel-Version", "Kernel and architecture."),
+        wide_column("Container-Runtime", "Name and version of the container runtime."),
     ),
     node_cells,
 )

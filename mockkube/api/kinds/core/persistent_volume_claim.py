@@ -149,14 +149,14 @@ def persistent_volume_claim_cells(obj: ReadOnlyObject, now: datetime) -> list[Ce
 PERSISTENT_VOLUME_CLAIM = Printer(
     (
         NAME,
-        text_column("Status", "Whether it is bound."),
-        text_column("Volume", "The volume it is bound to."),
-        text_column("Capacity", "How much fits into that."),
-        text_column("Access Modes", "How that may be mounted."),
-        text_column("StorageClass", "The class a volume is asked from."),
-        text_column("VolumeAttributesClass", "The class of the volume's changeable attributes."),
+        text_column("Status", "Phase."),
+        text_column("Volume", "The bound volume."),
+        text_column("Capacity", "Capacity of the bound volume."),
+        text_column("Access Modes", "Access modes of the bound volume."),
+        text_column("StorageClass", "The requested storage class."),
+        text_column("VolumeAttributesClass", "The class of the volume's mutable attributes."),
         AGE,
-        wide_column("VolumeMode", "Whether a file system or a bare device is asked for."),
+        wide_column("VolumeMode", "Whether a file system or a raw block device is requested."),
     ),
     persistent_volume_claim_cells,
 )

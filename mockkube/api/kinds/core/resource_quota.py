@@ -182,8 +182,8 @@ def resource_quota_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 RESOURCE_QUOTA = Printer(
     (
         NAME,
-        text_column("Request", "What is used, and what may be, of all but limits."),
-        text_column("Limit", "What the limits sum up to, and what they may."),
+        text_column("Request", "Used and allowed amounts, except limits."),
+        text_column("Limit", "Used and allowed limits."),
         AGE,
     ),
     resource_quota_cells,

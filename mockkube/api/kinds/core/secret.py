@@ -129,7 +129,7 @@ def secret_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 SECRET = Printer(
-    (NAME, text_column("Type", "What its entries are for."), text_column("Data", "How many entries it has."), AGE),
+    (NAME, text_column("Type", "Type of the secret."), text_column("Data", "Number of entries."), AGE),
     secret_cells,
 )
 

@@ -395,22 +395,22 @@ def priority_level_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 FLOW_SCHEMA = Printer(
     (
         NAME,
-        text_column("PriorityLevel", "The level its requests go to."),
-        text_column("MatchingPrecedence", "Its rank among the schemas: the lower, the earlier."),
-        text_column("DistinguisherMethod", "How its requests are parted into flows."),
+        text_column("PriorityLevel", "The priority level of matching requests."),
+        text_column("MatchingPrecedence", "Precedence of the schema; lower values match first."),
+        text_column("DistinguisherMethod", "How requests are divided into flows."),
         AGE,
-        text_column("MissingPL", "Whether that level does not exist."),
+        text_column("MissingPL", "Whether the priority level is missing."),
     ),
     flow_schema_cells,
 )
 PRIORITY_LEVEL = Printer(
     (
         NAME,
-        text_column("Type", "Whether it is limited."),
-        text_column("NominalConcurrencyShares", "Its share of the server."),
-        text_column("Queues", "How many queues it has."),
-        text_column("HandSize", "How many of them a flow is dealt."),
-        text_column("QueueLengthLimit", "How many requests may wait in one."),
+        text_column("Type", "Whether requests are limited or exempt."),
+        text_column("NominalConcurrencyShares", "Share of the server's concurrency limit."),
+        text_column("Queues", "Number of queues."),
+        text_column("HandSize", "Number of queues that each flow may use."),
+        text_column("QueueLengthLimit", "Number of requests that may wait in one queue."),
         AGE,
     ),
     priority_level_cells,

@@ -243,9 +243,9 @@ def _hosts(obj: ReadOnlyObject) -> str:
 INGRESS = Printer(
     (
         NAME,
-        text_column("Class", "The class that says who serves it."),
-        text_column("Hosts", "The hosts its rules are for."),
-        text_column("Address", "Where the load balancer can be reached."),
+        text_column("Class", "The ingress class."),
+        text_column("Hosts", "Hosts of the rules."),
+        text_column("Address", "Addresses of the load balancer."),
         text_column("Ports", "The ports it listens on."),
         AGE,
     ),

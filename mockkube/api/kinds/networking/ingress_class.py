@@ -97,7 +97,7 @@ def _parameters(obj: ReadOnlyObject) -> str:
 INGRESS_CLASS = Printer(
     (
         NAME,
-        text_column("Controller", "Who serves ingresses of this class."),
+        text_column("Controller", "The controller that serves ingresses of this class."),
         text_column("Parameters", "An object with further settings."),
         AGE,
     ),

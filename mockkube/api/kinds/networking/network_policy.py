@@ -168,7 +168,9 @@ def network_policy_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     return [name_of(obj), format_selector(section(obj, "spec", "podSelector")), age(obj, now)]
 
 
-NETWORK_POLICY = Printer((NAME, text_column("Pod-Selector", "The pods it is for."), AGE), network_policy_cells)
+NETWORK_POLICY = Printer(
+    (NAME, text_column("Pod-Selector", "Selector of the pods that the policy applies to."), AGE), network_policy_cells
+)
 
 KIND: Final = Kind(
     "networking.k8s.io",

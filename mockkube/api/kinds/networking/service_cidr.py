@@ -67,7 +67,7 @@ def service_cidr_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     return [name_of(obj), ",".join(str(cidr) for cidr in elements(obj, "spec", "cidrs")), age(obj, now)]
 
 
-SERVICE_CIDR = Printer((NAME, text_column("CIDRs", "The ranges of addresses."), AGE), service_cidr_cells)
+SERVICE_CIDR = Printer((NAME, text_column("CIDRs", "Address ranges of cluster IPs."), AGE), service_cidr_cells)
 
 KIND: Final = Kind(
     "networking.k8s.io",

@@ -86,7 +86,8 @@ def runtime_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 RUNTIME_CLASS = Printer(
-    (NAME, text_column("Handler", "The runtime configuration it stands for."), AGE), runtime_class_cells
+    (NAME, text_column("Handler", "The handler in the configuration of the container runtime."), AGE),
+    runtime_class_cells,
 )
 
 KIND: Final = Kind(

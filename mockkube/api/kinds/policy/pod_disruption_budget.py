@@ -92,9 +92,9 @@ def disruption_budget_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 POD_DISRUPTION_BUDGET = Printer(
     (
         NAME,
-        text_column("Min Available", "How many pods must stay."),
-        text_column("Max Unavailable", "How many pods may be gone."),
-        integer_column("Allowed Disruptions", "How many pods may be disturbed now."),
+        text_column("Min Available", "Number of pods that must stay available."),
+        text_column("Max Unavailable", "Number of pods that may be unavailable."),
+        integer_column("Allowed Disruptions", "Number of pods that may be disrupted now."),
         AGE,
     ),
     disruption_budget_cells,

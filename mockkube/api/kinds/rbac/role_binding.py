@@ -120,11 +120,11 @@ def _named(subjects: list[ReadOnlyObject], kind: str) -> str:
 BINDING = Printer(
     (
         NAME,
-        text_column("Role", "The role that is given."),
+        text_column("Role", "The granted role."),
         AGE,
-        wide_column("Users", "The users it is given to."),
-        wide_column("Groups", "The groups."),
-        wide_column("ServiceAccounts", "The service accounts."),
+        wide_column("Users", "Users that have the role."),
+        wide_column("Groups", "Groups that have the role."),
+        wide_column("ServiceAccounts", "Service accounts that have the role."),
     ),
     binding_cells,
 )

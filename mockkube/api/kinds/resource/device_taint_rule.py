@@ -77,9 +77,9 @@ DEVICE_TAINT_RULE = Printer(
     (
         NAME,
         text_column("Key", "The key of the taint."),
-        text_column("Value", "Its value."),
-        text_column("Effect", "What it does to pods that do not tolerate it."),
-        text_column("TimeAdded", "How long it has been in force."),
+        text_column("Value", "The value of the taint."),
+        text_column("Effect", "Effect of the taint on pods that do not tolerate it."),
+        text_column("TimeAdded", "Time since the taint was added."),
         AGE,
     ),
     taint_rule_cells,

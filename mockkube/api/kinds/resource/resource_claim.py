@@ -198,7 +198,7 @@ def _claim_states(obj: ReadOnlyObject) -> list[str]:
     return [*states, "allocated", *reserved]
 
 
-RESOURCE_CLAIM = Printer((NAME, text_column("State", "Whether devices are allocated, and in use."), AGE), claim_cells)
+RESOURCE_CLAIM = Printer((NAME, text_column("State", "Whether devices are allocated and reserved."), AGE), claim_cells)
 
 RESOURCE_CLAIM_KIND: Final = Kind(
     "resource.k8s.io",

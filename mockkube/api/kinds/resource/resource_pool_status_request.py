@@ -70,15 +70,15 @@ def _sums(obj: ReadOnlyObject, status: str) -> list[str]:
 RESOURCE_POOL_STATUS_REQUEST = Printer(
     (
         NAME,
-        text_column("Driver", "The driver whose pools are asked for."),
-        text_column("Total", "All devices."),
+        text_column("Driver", "The driver of the requested pools."),
+        text_column("Total", "Number of devices."),
         text_column("Available", "Devices that are free."),
         text_column("Allocated", "Devices in use."),
         text_column("Unavailable", "Devices that cannot be used."),
-        text_column("Errors", "Pools that make no sense."),
-        integer_column("Pools", "How many pools there are."),
-        text_column("Status", "What has become of the request."),
-        text_column("Completed", "How long ago it was answered."),
+        text_column("Errors", "Pools with validation errors."),
+        integer_column("Pools", "Number of matching pools."),
+        text_column("Status", "Status of the request."),
+        text_column("Completed", "Time since the request was completed."),
     ),
     pool_request_cells,
 )

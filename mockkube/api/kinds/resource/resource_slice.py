@@ -229,7 +229,7 @@ RESOURCE_SLICE = Printer(
     (
         NAME,
         text_column("Node", "The node the devices are on."),
-        text_column("Driver", "The driver that offers them."),
+        text_column("Driver", "The driver of the devices."),
         text_column("Pool", "The pool they belong to."),
         AGE,
     ),

@@ -148,9 +148,9 @@ def _status(obj: ReadOnlyObject) -> str:
 POD_GROUP = Printer(
     (
         NAME,
-        text_column("Policy", "Whether pods are placed all at once."),
-        text_column("Workload", "The workload it was made from."),
-        text_column("Status", "How far scheduling is."),
+        text_column("Policy", "Scheduling policy of the group."),
+        text_column("Workload", "The workload of the group's template."),
+        text_column("Status", "Scheduling status of the group."),
         AGE,
     ),
     pod_group_cells,

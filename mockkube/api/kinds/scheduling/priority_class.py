@@ -80,10 +80,10 @@ def priority_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 PRIORITY_CLASS = Printer(
     (
         NAME,
-        integer_column("Value", "The priority: the higher, the sooner."),
-        boolean_column("Global-Default", "Whether pods without a class get this one."),
+        integer_column("Value", "Priority of the pods; higher values are scheduled first."),
+        boolean_column("Global-Default", "Whether pods without a priority class get this one."),
         AGE,
-        text_column("PreemptionPolicy", "Whether its pods may push others out."),
+        text_column("PreemptionPolicy", "Whether pods may preempt others."),
     ),
     priority_class_cells,
 )

@@ -155,12 +155,12 @@ def csi_driver_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 CSI_DRIVER = Printer(
     (
         NAME,
-        boolean_column("AttachRequired", "Whether volumes are attached before they are mounted."),
-        boolean_column("PodInfoOnMount", "Whether the driver is told of the pod."),
-        boolean_column("StorageCapacity", "Whether the scheduler minds the driver's capacity."),
-        text_column("TokenRequests", "The audiences of the tokens the driver is given."),
-        boolean_column("RequiresRepublish", "Whether mounted volumes are published again and again."),
-        text_column("Modes", "The kinds of volumes the driver has."),
+        boolean_column("AttachRequired", "Whether volumes need to be attached before they are mounted."),
+        boolean_column("PodInfoOnMount", "Whether the driver gets information about the pod on mount."),
+        boolean_column("StorageCapacity", "Whether the scheduler considers the capacity that the driver reports."),
+        text_column("TokenRequests", "Audiences of the tokens that the driver gets."),
+        boolean_column("RequiresRepublish", "Whether volumes are published periodically after the mount."),
+        text_column("Modes", "Volume lifecycle modes that the driver supports."),
         AGE,
     ),
     csi_driver_cells,

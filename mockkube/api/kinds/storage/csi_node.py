@@ -89,7 +89,7 @@ def csi_node_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     return [name_of(obj), len(elements(obj, "spec", "drivers")), age(obj, now)]
 
 
-CSI_NODE = Printer((NAME, integer_column("Drivers", "How many drivers run on the node."), AGE), csi_node_cells)
+CSI_NODE = Printer((NAME, integer_column("Drivers", "Number of CSI drivers on the node."), AGE), csi_node_cells)
 
 KIND: Final = Kind(
     "storage.k8s.io",

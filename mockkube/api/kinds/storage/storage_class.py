@@ -164,8 +164,8 @@ def volume_attributes_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Ce
 STORAGE_CLASS = Printer(
     (
         NAME,
-        text_column("Provisioner", "Who makes its volumes."),
-        text_column("ReclaimPolicy", "What happens to a volume when its claim goes."),
+        text_column("Provisioner", "The provisioner of volumes."),
+        text_column("ReclaimPolicy", "What happens to a volume when its claim is deleted."),
         text_column("VolumeBindingMode", "When a claim gets its volume."),
         text_column("AllowVolumeExpansion", "Whether claims may grow."),
         AGE,
@@ -173,7 +173,7 @@ STORAGE_CLASS = Printer(
     storage_class_cells,
 )
 VOLUME_ATTRIBUTES_CLASS = Printer(
-    (NAME, text_column("DriverName", "The driver that knows the attributes."), AGE), volume_attributes_class_cells
+    (NAME, text_column("DriverName", "The CSI driver of the class."), AGE), volume_attributes_class_cells
 )
 
 STORAGE_CLASS_KIND: Final = Kind(

@@ -142,7 +142,7 @@ VOLUME_ATTACHMENT = Printer(
         Column("Attacher", format="name", description="The driver that attaches."),
         text_column("PV", "The volume."),
         text_column("Node", "The node it is attached to."),
-        boolean_column("Attached", "Whether it is attached by now."),
+        boolean_column("Attached", "Whether the volume is attached."),
         AGE,
     ),
     volume_attachment_cells,

@@ -26,8 +26,8 @@ def migration_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 STORAGE_VERSION_MIGRATION = Printer(
     (
         Column(NAME.name, description=NAME.description),
-        text_column("Resource", "What is migrated."),
-        text_column("Status", "How far the migration is."),
+        text_column("Resource", "The resource that is migrated."),
+        text_column("Status", "Progress of the migration."),
     ),
     migration_cells,
 )

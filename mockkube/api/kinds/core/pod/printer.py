@@ -22,14 +22,14 @@ from mockkube.api.types import ReadOnlyObject
 
 COLUMNS = (
     NAME,
-    text_column("Ready", "Containers that are ready, of all that should run."),
-    text_column("Status", "How the pod as a whole is doing."),
-    text_column("Restarts", "How often containers were restarted, and when one was last."),
+    text_column("Ready", "Ready containers, of all that should run."),
+    text_column("Status", "Status of the pod, from its containers."),
+    text_column("Restarts", "Number of container restarts, and the time since the last one."),
     AGE,
     wide_column("IP", "The address of the pod."),
     wide_column("Node", "The node the pod runs on."),
-    wide_column("Nominated Node", "The node kept free for the pod by preemption."),
-    wide_column("Readiness Gates", "Further conditions that hold, of those the pod waits for."),
+    wide_column("Nominated Node", "The node that the pod is nominated to."),
+    wide_column("Readiness Gates", "Readiness gates that are met, of all."),
 )
 
 _DONE = {

@@ -46,11 +46,11 @@ SERVICE = Printer(
     (
         NAME,
         text_column("Type", "How the service is exposed."),
-        text_column("Cluster-IP", "Its address inside the cluster."),
-        text_column("External-IP", "Its addresses outside."),
-        text_column("Port(s)", "Its ports, with those on the nodes."),
+        text_column("Cluster-IP", "Address inside the cluster."),
+        text_column("External-IP", "External addresses."),
+        text_column("Port(s)", "Ports, with their node ports."),
         AGE,
-        wide_column("Selector", "The labels of the pods behind it."),
+        wide_column("Selector", "Selector of the pods."),
     ),
     service_cells,
 )
