@@ -1,4 +1,7 @@
-"""An API server: the registry over a store, and the HTTP side over the registry. It owns what runs, not the socket."""
+"""API server: wires registry, admission, authorization, HTTP handlers and post-start hooks over one store.
+
+It owns the tasks that run, but not the socket: a listener passes requests to `ApiServer.handler`.
+"""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -64,35 +67,36 @@ from mockkube.runtime.loop_board import LoopBoard
 
 @dataclass(frozen=True, slots=True)
 class ApiServerOptions:
-    """What an API server is told when it starts."""
+    """Configuration of one API server."""
 
     authenticator: Authenticator
     caps: Capabilities = field(default_factory=Capabilities)
     flags: Mapping[str, str] = field(default_factory=dict)
-    """What its command line would say, for `/flagz`."""
+    """Effective flags, as `/flagz` shows them."""
     gates: tuple[State, ...] = ()
-    """Every gate the server reports, on or off."""
+    """Every gate of the version, on or off, as metrics report them."""
     trains: tuple[ReleaseTrain, ...] = field(default_factory=usual_trains)
-    """How proposals travel: which of them a server of this version has."""
+    """Release trains: which proposals a server of this version includes."""
     enable_admission: tuple[str, ...] = ()
     disable_admission: tuple[str, ...] = ()
     runtime_config: Mapping[str, bool] = field(default_factory=dict)
     certificate_authority: str = ""
     front_proxy: FrontProxy | None = None
-    """By what servers behind this one know it; None: they cannot."""
+    """Client certificate shown to aggregated API servers; None: requests to them carry none."""
     beside: Registry | None = None
-    """Groups to serve besides, from a store of their own; whoever gives them keeps their cache going."""
+    """Registry of further groups, with a store of its own; its owner keeps its watch cache running."""
     runs: Callable[[str], bool] = lambda component: False
-    """Whether another component of the cluster runs, by its name."""
+    """Function that returns whether a component of the cluster runs, by its name."""
     identity: str = ""
-    """Of whom its lease says that it is alive: the host, and behind a slash what tells it apart; empty: no lease."""
+    """Holder of the identity lease: the host, a slash, a suffix that tells servers of a host apart; empty: no lease."""
     board: LoopBoard | None = None
-    """Where it shows which objects it cannot read."""
+    """Registry of hot loops, where the server reports objects that it cannot read."""
     accounts: TokenIssuer | None = None
-    """Whose tokens are good here; None: a new one, so that tokens end with the server."""
+    """Issuer of service account tokens; None: a new one, so that tokens become invalid when the server ends."""
 
 
 def _custom_schema(schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, judge: Judge) -> list[FieldError]:
+    """Return the errors of a CRD's schema, its CEL rules included."""
     from mockkube.apiserver.custom.rule_checks import custom_schema  # with CEL, when the first definition comes
 
     return custom_schema(schema, old, at, judge)
@@ -100,7 +104,8 @@ def _custom_schema(schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, 
 
 @lru_cache(maxsize=32)
 def _family(version: Version, trains: tuple[ReleaseTrain, ...]) -> KindSet:
-    """The built-in kinds with what proposals add: the same for every server of that version."""
+    """Return the built-in kinds with the fields and operators that proposals add."""
+    # Nothing in it depends on one server, so all servers of a version and its trains share it.
     extensions = extensions_for(version, trains)
     dependencies = StrategyDependencies(
         device_expression=device_expression,
@@ -113,7 +118,7 @@ def _family(version: Version, trains: tuple[ReleaseTrain, ...]) -> KindSet:
 
 
 class ApiServer:
-    """One API server on a store. `handler` answers requests between `start` and `stop`."""
+    """One API server on a store; `handler` answers requests between `start` and `stop`."""
 
     def __init__(self, *, store: Store, options: ApiServerOptions, clock: Clock, chance: Chance) -> None:
         self._options = options
@@ -139,6 +144,8 @@ class ApiServer:
         checks = [Check("ping", lambda: True), Check("etcd", lambda: self._ready and not store.problem)]
         authorizer = Authorizer(self.registry)
         services = self.registry.services
+        # The authorizer reads roles from the registry, and the registry's admission and strategies ask the authorizer.
+        # The cycle is closed here, after both exist.
         services.authorize = authorizer.decide
         services.runs = options.runs
         self._webhooks = WebhookClient(self._lead)
@@ -161,24 +168,24 @@ class ApiServer:
         self._group = asyncio.TaskGroup()
 
     def _lead(self, service: ReadOnlyObject) -> str:
-        """Where a webhook's service leads."""
+        """Return the base URL of a webhook's service; raise CallFailed if it has no endpoint."""
         try:
             return route(self.registry, service).url
         except NoRoute as error:
             raise CallFailed(str(error)) from error
 
     def _trust(self) -> Mapping[str, str]:
-        """What is published for servers behind this one."""
+        """Return the request header configuration published for aggregated API servers."""
         proxy = self._options.front_proxy
         return {} if proxy is None else front_proxy_data(proxy.authority.read_text(), proxy.name)
 
     def _identity(self) -> str:
-        """Of whom it keeps a lease, if it does."""
+        """Return the holder of the identity lease, empty without the gate APIServerIdentity."""
         # upstream 1.36: pkg/controlplane/apiserver/server.go
         return self._options.identity if self._options.caps.enabled("APIServerIdentity") else ""
 
     async def start(self) -> None:
-        """Read the store, follow it, and bring it to what a new cluster contains."""
+        """Start the watch cache, create the objects of a new cluster, run the post-start hooks."""
         cache = self.registry.services.cache
         await cache.start()
         await self._group.__aenter__()
@@ -188,6 +195,7 @@ class ApiServer:
         self._running.append(self._group.create_task(self._definitions.run()))
         await bootstrap(self.registry, authority=self._options.certificate_authority)
         await bootstrap_rbac(self.registry)
+        # Without the ServiceAccount plugin no pod needs a service account, so namespaces get none by default.
         if any(plugin.name == ServiceAccount.name for plugin in self.registry.services.admission.plugins):
             self.registry.services.namespace_created = self._accounts.ensure
             self._running.append(self._group.create_task(self._accounts.run()))
@@ -198,7 +206,7 @@ class ApiServer:
         self._ready = True
 
     def _published(self) -> Mapping[GroupVersionKind, ReadOnlyObject]:
-        """The schemas of what Kubernetes does not publish."""
+        """Return schemas for OpenAPI of kinds that upstream does not have."""
         beside = self._options.beside
         published = {} if beside is None else beside.family.published
         return {
@@ -208,25 +216,26 @@ class ApiServer:
 
     @property
     def whole(self) -> "ApiServer":
-        """Itself, for those in its process who speak to it without HTTP."""
+        """The server itself, for callers of its process that use the registry without HTTP."""
         return self
 
     @property
     def busy(self) -> bool:
-        """Whether it has not yet taken in, or acted upon, all that was stored."""
+        """Whether a stored change has not reached the cache or the post-start hooks yet."""
         cache = self.registry.services.cache
         busy = (self._accounts.busy, self._definitions.busy, self._chores.busy, self._backends.rounds.busy)
         return cache.revision < cache.store.revision or any(busy)
 
     def end_watches(self) -> None:
-        """Let every watch come to a clean end, and those that still open."""
+        """End every open watch cleanly, and every watch that is opened later."""
         self.handler.streams.end()
 
     async def stop(self) -> None:
-        """End what runs, also after a start that failed."""
+        """Stop all tasks and close all connections, also after a failed start."""
         self._ready = False
         self._chores.stop()
         self._backends.stop()
+        # Watches end before the cache that feeds them is cancelled, so that clients read a complete chunked response.
         self.end_watches()
         for task in self._running:
             task.cancel()
@@ -247,7 +256,7 @@ class ApiServer:
         return call, resource.decode(obj, call, "Ignore")
 
     async def create_object(self, obj: Object) -> Object | None:
-        """Create the object; None, and nothing changes, if one of its name exists."""
+        """Create the object; return None, without a change, if its name exists."""
         resource = self._resource_of(obj)
         call, decoded = self._decoded(resource, obj)
         try:
@@ -256,13 +265,13 @@ class ApiServer:
             return None
 
     async def update_object(self, obj: Object) -> Object:
-        """Replace an object that exists, all but its status."""
+        """Replace an existing object except its status."""
         resource = self._resource_of(obj)
         call, decoded = self._decoded(resource, obj)
         return (await updating.replace(resource, call, decoded, WriteOptions())).record.load()
 
     async def update_status(self, obj: Object) -> Object:
-        """Replace the status of an object that exists."""
+        """Replace the status of an existing object."""
         resource = self._resource_of(obj)
         call, decoded = self._decoded(resource, obj, "status")
         return (await updating.replace(resource, call, decoded, WriteOptions())).record.load()

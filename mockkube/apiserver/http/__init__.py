@@ -1,1 +1,1 @@
-"""Requests in, responses out: parse, call the registry, render. Read server.py first."""
+"""HTTP side of an API server: parse requests, call the registry, render responses. Read router.py first."""

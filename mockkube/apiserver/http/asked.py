@@ -1,4 +1,4 @@
-"""A request to a resource, understood: what handlers work on."""
+"""Resource request: what the handlers of verbs and subresources receive."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request to a resource, understood."""
+    """Request for a resource, parsed and authorized, with the resource that serves it."""
 
     registry: Registry
     resource: Resource
@@ -31,8 +31,9 @@ class Asked:
 
     @property
     def representation(self) -> Representation:
-        """How the answer is written."""
+        """Output format; raise NotAcceptable if the client accepts none."""
         accept = self.exchange.accept
+        # Nearly all clients but kubectl and controllers end here, so the plain case skips the negotiation.
         if accept in ("", negotiation.JSON):
             return negotiation.PLAIN
         resource = self.resource
@@ -46,11 +47,11 @@ class Asked:
         )
 
     async def heavy(self, size: int, work: Callable[[], T]) -> T:
-        """Return what `work` returns, done beside the event loop if it has many bytes to work on."""
+        """Return the result of `work`, run in a thread if it handles many bytes."""
         return await self.resource.services.heavy.run(size, work)
 
     async def answer(self, record: Record, *, status: int = 200) -> web.Response:
-        """Answer with an object."""
+        """Build a response with a stored object, converted to the requested version."""
         representation = self.representation
         record = await self.resource.seen(record)
         self.exchange.warnings = self.call.warnings
@@ -59,6 +60,6 @@ class Asked:
         return self.exchange.respond(body, status=status, media=representation.media)
 
     def say(self, value: Object, *, status: int = 200) -> web.Response:
-        """Answer with a Status or another object that is not stored."""
+        """Build a response with a Status or another object that is not stored."""
         self.exchange.warnings = self.call.warnings
         return self.exchange.json(value, status=status, representation=self.representation)

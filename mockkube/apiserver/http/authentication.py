@@ -1,7 +1,4 @@
-"""Who is asking: bearer tokens, client certificates, or nobody in particular.
-
-Every answer is a `User`; what that user may do is decided elsewhere.
-"""
+"""Authenticate requests by client certificate or bearer token, or as the anonymous user."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,8 +22,8 @@ from mockkube.apiserver.identity.user import (
     with_authenticated_group,
 )
 
+# Certificates whose check is remembered: parsing one takes far longer than the rest of authentication.
 _CERTIFICATES_MAX: Final = 256
-"""Certificates that are remembered to be a client's or not."""
 
 
 class Authenticator:
@@ -50,7 +47,7 @@ class Authenticator:
         self._audiences = tuple(audiences)
 
     def knowing(self, *reviewers: TokenReviewer) -> "Authenticator":
-        """The same, with more reviewers."""
+        """Return a copy with further reviewers."""
         more = copy(self)
         more._reviewers = (*self._reviewers, *reviewers)
         return more
@@ -66,29 +63,31 @@ class Authenticator:
             if (user := _certified(request)) is not None:
                 return user
         except InvalidCredentials:
+            # upstream's union authenticator tries the next authenticator after a failed certificate.
             if token is None:
                 raise
         return self._anonymous if token is None else self.review(token).user
 
     def review(self, token: str, audiences: Sequence[str] = ()) -> Authenticated:
         """Return whom a token speaks for, with any of these audiences or this API's own; else InvalidCredentials."""
-        asked = tuple(audiences) or self._audiences
+        requested = tuple(audiences) or self._audiences
         presented, found = _as_bytes(token), None
         for known, user in self._tokens:  # all of them, each in constant time: the duration tells nothing
             if compare_digest(known, presented):
                 found = user
-        own = tuple(audience for audience in self._audiences if audience in asked)
+        own = tuple(audience for audience in self._audiences if audience in requested)
         if found is not None and own:
             return Authenticated(found, own)
+        # Reviewers that reject the token add their reason, as upstream aggregates the errors of all authenticators.
         errors = ["invalid bearer token"]
-        for judge in self._reviewers:
+        for reviewer in self._reviewers:
             try:
-                judged = judge(token, asked)
+                authenticated = reviewer(token, requested)
             except InvalidCredentials as error:
                 errors.append(str(error))
             else:
-                if judged is not None:
-                    return replace(judged, user=with_authenticated_group(judged.user))
+                if authenticated is not None:
+                    return replace(authenticated, user=with_authenticated_group(authenticated.user))
         raise InvalidCredentials(aggregate(errors))
 
 
@@ -115,7 +114,7 @@ def certificate_user(certificate: Mapping[str, Any], digest: str) -> User | None
 
 @lru_cache(maxsize=_CERTIFICATES_MAX)  # hot: per request with a certificate
 def is_client_certificate(encoded: bytes) -> bool:
-    """Return whether a certificate in DER is meant for clients and is no authority's own."""
+    """Return whether a DER certificate allows client authentication and is not a CA's own."""
     # differs: upstream takes a certificate that names no use for any, which the authority's own does not either
     from cryptography import x509  # 50 ms, for servers that are shown a certificate
     from cryptography.x509.oid import ExtendedKeyUsageOID

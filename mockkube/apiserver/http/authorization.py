@@ -1,4 +1,4 @@
-"""Who gets in: what a request asks for, as whom, and whether that is allowed; and the words of a refusal."""
+"""Authorize requests: build their attributes, apply impersonation, ask the authorizer, word the refusal."""
 
 # upstream 1.36: apiserver/pkg/endpoints/filters/authorization.go, endpoints/handlers/responsewriters/errors.go
 from typing import Final
@@ -22,14 +22,15 @@ _NOTHING: Final[Query] = {}
 
 
 class Doorkeeper:
-    """Lets requests in, or refuses them with Forbidden."""
+    """Authorizes requests; raises Forbidden for a refused one."""
 
     def __init__(self, authorizer: Authorizer, *, constrained: bool) -> None:
         self._authorizer = authorizer
         self._impersonation = Impersonation(authorizer, constrained=constrained)
 
     def admit(self, asked: Attributes, headers: CIMultiDictProxy[str]) -> User:
-        """The user the request is carried out as: whoever sent it, or whom they may and want to impersonate."""
+        """Return the user that the request acts as: its own, or the one it impersonates."""
+        # upstream's handler chain impersonates before it authorizes: permissions are those of the impersonated user.
         asked = self._impersonation.apply(asked, headers)
         decision = self._authorizer.decide(asked)
         if not decision.allowed:
@@ -38,15 +39,16 @@ class Doorkeeper:
 
 
 def asking_for_path(user: User, method: str, path: str) -> Attributes:
-    """What a request to a path that names no resource asks for."""
+    """Return the attributes of a request for a path that is no resource."""
     return Attributes(user, method.lower(), path=path)
 
 
 def asking_for_resource(user: User, target: Target, query: Query = _NOTHING) -> Attributes:
-    """What a request to a resource asks for."""
+    """Return the attributes of a request for a resource."""
     # upstream 1.36: apiserver/pkg/endpoints/request/requestinfo.go
     selector = _selector(query) if target.verb in _SELECTING else field_selectors.EVERYTHING
     name = target.name
+    # A list or watch of one name by field selector is authorized like a get of that name.
     if not name and target.verb in ("list", "watch"):
         exact = selector.exact("metadata.name")
         name = exact if exact and not names.path_segment(exact) else ""
@@ -66,4 +68,5 @@ def _selector(query: Query) -> FieldSelector:
     try:
         return field_selectors.parse(first(query, "fieldSelector"))
     except BadSelector:
+        # A malformed selector is authorized as if there were none; the handler refuses it later with 400.
         return field_selectors.EVERYTHING

@@ -1,4 +1,4 @@
-"""Request bodies: read, parsed, decoded as the kind they must be, or refused in upstream's words."""
+"""Decode request bodies as the expected kind, or refuse them in upstream's words."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -26,7 +26,7 @@ _PROBE: Final = (
 
 
 async def delete_body(asked: Asked) -> Object | None:
-    """The DeleteOptions of the body, if there is one."""
+    """Return the DeleteOptions of the body; None without a body."""
     text = await asked.exchange.body()
     if not text:
         return None
@@ -45,6 +45,8 @@ def _delete_options(asked: Asked, text: bytes) -> Object:
         raise BadRequest(_unversioned(f"json parse error: {_not_an_object(value)}"))
     if value.get("kind", "DeleteOptions") != "DeleteOptions":
         given, version = value["kind"], value.get("apiVersion", "")
+        # upstream decodes DeleteOptions with the codec of the metainternalversion scheme, whose registration the text
+        # names.
         raise BadRequest(f"no kind {_q(given)} is registered for version {_q(version)} in scheme {_q(_META_SCHEME)}")
     node = asked.registry.schema.node("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions")
     try:
@@ -63,13 +65,14 @@ def _q(text: Any) -> str:
 
 
 async def decode_body(asked: Asked, text: bytes, wanted: WriteOptions) -> Object:
-    """The object of the body, decoded in the version of the resource; BadRequest for anything else."""
+    """Return the object of the body in the version of the resource; raise BadRequest for any other."""
+    # The size of the text decides later whether the write's own work is worth a thread.
     asked.call.size = len(text)
     return await asked.heavy(len(text), partial(_decode, asked, text, wanted))
 
 
 async def read_patch(asked: Asked, kind: PatchType, text: bytes) -> Patch:
-    """The patch of the body; BadRequest for what is none."""
+    """Return the patch of the body; raise BadRequest if it cannot be parsed."""
     asked.call.size = len(text)
     return await asked.heavy(len(text), partial(Patch.read, kind, text))
 
@@ -94,12 +97,13 @@ def _decode(asked: Asked, text: bytes, wanted: WriteOptions) -> Object:
     if why := _no_kind(asked, value, text):
         raise BadRequest(f"the object provided is unrecognized (must be of type {expected}): {why} ({_summary(text)})")
     check_kind(asked, value)
+    # Searching for repeated fields parses the text again, so it is left out where nobody wants the result.
     repeats = documents.NO_REPEATS if wanted.field_validation == "Ignore" else document.repeats()
     return resource.decode(value, asked.call, wanted.field_validation, repeats)
 
 
 def _no_kind(asked: Asked, value: Mapping[str, Any], text: bytes) -> str:
-    """What keeps a body from saying which kind it is; empty if nothing does."""
+    """Return the upstream error about apiVersion and kind; empty if they can be read."""
     # upstream 1.36: apimachinery/pkg/runtime/serializer/json/meta.go, apis/meta/v1/unstructured/unstructuredscheme
     for name in ("apiVersion", "kind"):
         if (given := value.get(name)) is not None and not isinstance(given, str):
@@ -122,7 +126,7 @@ def _unrecognised(expected: str, why: str, text: bytes) -> str:
 
 
 def _summary(text: bytes) -> str:
-    """The beginning of a body: as it is when it looks like JSON, else in hexadecimal."""
+    """Return the beginning of a body: text if it looks like JSON, else hexadecimal."""
     if not text:
         return "<empty>"
     dots = " ..." if len(text) > _SNIPPET_MAX else ""
@@ -137,14 +141,16 @@ def _not_an_object(value: Any) -> str:
 
 
 def check_kind(asked: Asked, value: Mapping[str, Any]) -> None:
-    """Refuse an object of another kind than the path's; what is not said is taken from the path."""
+    """Refuse an object of another kind than the path's; a missing kind or version is taken from the path."""
     resource = asked.resource
+    # Custom resources are compared with their CRD when they are decoded.
     if resource.open_kind:
         return
     kind, version = value.get("kind") or resource.kind.kind, value.get("apiVersion") or resource.api_version
     if kind == resource.kind.kind and version == resource.api_version:
         return
     known = asked.registry.schema.definition_of(*_split(version), kind) if isinstance(version, str) else None
+    # A v1 List is registered in every scheme but has no schema of its own.
     if kind == "List" and version == "v1":
         known = "List"
     if known is None:
@@ -164,7 +170,7 @@ def _split(api_version: str) -> tuple[str, str]:
 async def body_of(
     asked: Asked, definition: str, kind: str, versions: tuple[str, ...], *, validation: str = "Ignore"
 ) -> Object:
-    """The body as an object of another kind than the resource's."""
+    """Return the body as an object of another kind than the resource's."""
     text = await asked.exchange.body()
     decode = partial(_decode_other, asked, text, definition, kind, versions, validation=validation)
     return await asked.heavy(len(text), decode)
@@ -190,7 +196,7 @@ def _decode_other(
 
 
 def decode_as(asked: Asked, definition: str, value: Any, *, validation: str = "Ignore") -> Object:
-    """A value decoded as another type than the resource's."""
+    """Decode a value as another kind than the resource's."""
     node, found = asked.registry.schema.node(definition), Found()
     kind, version = definition.rpartition(".")[2], definition.split(".")[-2]
     try:

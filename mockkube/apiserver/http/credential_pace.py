@@ -1,4 +1,4 @@
-"""Pace of answers to bad credentials: a client that keeps guessing waits, everybody else is answered at once."""
+"""Throttle 401 responses per peer, so that a client cannot guess credentials quickly."""
 
 from typing import Final
 
@@ -9,14 +9,14 @@ from mockkube.api.errors import TooManyRequests
 from mockkube.apiserver.http.protocol import Handler
 from mockkube.runtime.clock import Clock
 
+# Rejected credentials of one peer that are answered without delay: a client with an outdated token is not punished.
 BURST_MAX: Final = 20
-"""Bad credentials of one peer that are answered at once: a client with an outdated token is not punished."""
+# Seconds between two further 401 responses to one peer.
 INTERVAL_SECONDS: Final = 0.125
-"""Time between two answers to bad credentials of one peer after that."""
+# Longest delay of a response; a request that would have to wait longer gets 429.
 WAIT_SECONDS_MAX: Final = 2.0
-"""Longest time an answer is held back; with more of them waiting, further ones are refused with 429."""
+# Peers that are remembered; beyond that the least recently seen one is forgotten.
 PEERS_MAX: Final = 1024
-"""Peers that are remembered; beyond that the one seen longest ago is forgotten."""
 
 
 class CredentialPace:
@@ -33,7 +33,7 @@ class CredentialPace:
         """When the last answer to each peer leaves."""
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer the request, later or not at all if it brings one bad credential too many."""
+        """Answer the request; delay a 401, or replace it by 429 if too many wait."""
         response = await self._handler(request)
         if response.status != web.HTTPUnauthorized.status_code or response.prepared:
             return response
@@ -45,8 +45,9 @@ class CredentialPace:
         return response
 
     def _next_slot(self, peer: str) -> float | None:
-        """Return the seconds until a peer's next answer, which is counted; None if too many wait already."""
+        """Return the delay of the peer's next response and count it; None if too many wait."""
         now = self._clock.monotonic()
+        # A token bucket in one number: the time lies at most the burst in the past, and each response moves it on.
         earliest = now - BURST_MAX * INTERVAL_SECONDS
         slot = max(self._slots.get(peer, earliest), earliest) + INTERVAL_SECONDS
         if slot - now > WAIT_SECONDS_MAX:

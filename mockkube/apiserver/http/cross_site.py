@@ -16,18 +16,18 @@ from mockkube.api.errors import ApiError, BadRequest, Forbidden, UnsupportedMedi
 from mockkube.apiserver.http.negotiation import UNKNOWN_FORMAT
 from mockkube.apiserver.http.protocol import Handler
 
+# Media types that a page may send to any site without a preflight request; the empty one is an untyped Blob's.
 _SIMPLE_MEDIA: Final = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
-"""What a page may send to any site without asking it first; the empty one is that of an untyped Blob."""
 _OTHER_SITES: Final = ("cross-site", "same-site")
 
 
 @dataclass(frozen=True, slots=True)
 class CrossSiteGuard:
-    """Passes requests on to `handler`, except those that a page of another site may have caused."""
+    """Handler that passes requests on, except those that a page of another site may have caused."""
 
     handler: Handler
     allowed_hosts: Collection[str] = ()
-    """Names, besides those of loopback, by which clients may call the server and from which pages may."""
+    """Host names, besides those of loopback, that clients may use and whose pages may send requests."""
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer the request, or refuse it with a Status."""
@@ -38,7 +38,7 @@ class CrossSiteGuard:
 
 
 def refusal(request: web.BaseRequest, allowed_hosts: Collection[str] = ()) -> ApiError | None:
-    """Return why a request is refused; None if no other site can have caused it."""
+    """Return the error for a request that another site may have caused, else None."""
     host = request.headers.get("Host")
     if host is None:
         # only HTTP/1.0 may leave it out, which no browser speaks
@@ -64,12 +64,13 @@ def _from_another_site(request: web.BaseRequest, host: str, allowed_hosts: Colle
         if host_name(origin.partition("://")[2]) in allowed_hosts:
             return None  # the user has named that site
         return f"the Origin header names {origin!r}"
+    # A simple GET carries no Origin header, but current browsers say where it comes from.
     site = request.headers.get("Sec-Fetch-Site", "")
     return f"the Sec-Fetch-Site header says {site!r}" if site.lower() in _OTHER_SITES else None
 
 
 def _untyped_body(request: web.BaseRequest) -> ApiError | None:
-    """Return why a body is refused whose type a page may send without asking first."""
+    """Return the error for a body whose media type needs no preflight request."""
     if not request.body_exists:
         return None
     media = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
@@ -84,7 +85,7 @@ def host_name(host: str) -> str:
 
 
 def is_loopback(name: str) -> bool:
-    """Return whether a name can lead nowhere but to the machine it is used on."""
+    """Return whether a host name always resolves to the machine it is used on."""
     # RFC 6761, section 6.3: names that end in localhost are never looked up elsewhere
     if name == "localhost" or name.endswith(".localhost"):
         return True

@@ -1,4 +1,4 @@
-"""One request and the making of its answer: what every handler is given."""
+"""Context of one HTTP request: reads its body and builds its response."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -25,11 +25,12 @@ from mockkube.apiserver.registry.bulk import Bulk
 from mockkube.apiserver.registry.options import Query, first, flag
 
 BODY_BYTES_MAX: Final = 3 * 1024 * 1024
+# Longest time in which a body must arrive completely.
 BODY_SECONDS_MAX: Final = 60.0
-"""Longest time for a body to arrive whole."""
 # upstream 1.36: apiserver/pkg/server/config.go, RequestTimeout
+# Longest pause of a client within a body: a shorter bound than that of the whole body frees connections of clients that
+# have vanished.
 BODY_PAUSE_SECONDS_MAX: Final = 20.0
-"""Longest pause of a client in the middle of a body."""
 _CONTINUE: Final = "100-continue"
 GZIP_BYTES_MIN: Final = 128 * 1024
 LARGE_BYTES_MIN: Final = 64 * 1024
@@ -38,7 +39,7 @@ TEXT: Final = "text/plain; charset=utf-8"
 
 @dataclass(slots=True)
 class Exchange:
-    """A request, its user, and the warnings its answer carries."""
+    """HTTP request, its user, and the warnings for its response."""
 
     request: web.BaseRequest
     user: User
@@ -46,22 +47,22 @@ class Exchange:
     warnings: list[str] = field(default_factory=list)
     streams: Streams = field(default_factory=Streams)
     protobuf: Protobuf | None = None
-    """Writes what is no stored object, for clients that prefer it so; None: they get JSON."""
+    """Encoder of objects that are not stored, for clients that prefer protobuf; None: JSON."""
     audit_id: str = ""
-    """What the request is called in logs: every answer tells it."""
+    """Id of the request in logs, returned in the Audit-Id header of every response."""
 
     @property
     def accept(self) -> str:
-        """What the client accepts."""
+        """Accept header."""
         return self.request.headers.get("Accept", "")
 
     @property
     def user_agent(self) -> str:
-        """Who the client says it is."""
+        """User-Agent header."""
         return self.request.headers.get("User-Agent", "")
 
     def view(self) -> View:
-        """The form the query and the client ask for: browsers and curl get indented JSON."""
+        """Return the output options of the query; browsers and curl get indented JSON by default."""
         if "pretty" in self.query:
             pretty = flag(self.query, "pretty")
         else:
@@ -69,10 +70,11 @@ class Exchange:
         return View(pretty=pretty, include=first(self.query, "includeObject"))
 
     async def body(self) -> bytes:
-        """The whole request body; TooLarge beyond what the server reads."""
+        """Return the whole request body; raise TooLarge beyond 3 MiB."""
         request = self.request
         if not request.body_exists:
             return b""
+        # A declared length is refused before anything is read; a chunked body has none and is counted below.
         if (request.content_length or 0) > BODY_BYTES_MAX:
             raise _too_large()
         parts, size = [], 0
@@ -85,10 +87,17 @@ class Exchange:
         return b"".join(parts)
 
     async def parts(self) -> AsyncGenerator[bytes, None]:
-        """The request body as it comes; Timeout if it pauses or takes too long, BadRequest if it breaks off."""
+        """Yield the request body as it arrives.
+
+        Raise Timeout if the client pauses or takes too long, BadRequest if the connection breaks off.
+        """
         request = self.request
         if request.headers.get("Expect", "").lower() == _CONTINUE and request.version.minor:
+            # aiohttp.web.Server does not answer Expect by itself. Without this line curl waits a second before it sends
+            # its body.
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            # aiohttp takes a response with written bytes for one that has begun, so the bytes of 100 Continue are not
+            # counted.
             request.writer.output_size = 0
         now = asyncio.get_running_loop().time
         ends_at = now() + BODY_SECONDS_MAX
@@ -103,7 +112,7 @@ class Exchange:
             yield part
 
     def respond(self, body: bytes | Sequence[Bulk], *, status: int = 200, media: str = JSON) -> web.Response:
-        """An answer with the headers every answer has, compressed when that is asked for and worth it."""
+        """Build a response with the common headers, compressed if the client accepts gzip and the body is large."""
         headers: CIMultiDict[str] = CIMultiDict()
         headers["Content-Type"] = media
         headers["Cache-Control"] = "no-cache, private"
@@ -118,6 +127,7 @@ class Exchange:
 
     def _large(self, parts: Sequence[Bulk], headers: CIMultiDict[str]) -> bytes | LargeBody:
         size = size_of(parts)
+        # upstream 1.36: apiserver/pkg/endpoints/handlers/responsewriters/writers.go, defaultGzipThresholdBytes
         if size >= GZIP_BYTES_MIN and "gzip" in self.request.headers.get("Accept-Encoding", ""):
             headers["Vary"] = "Accept-Encoding"
             headers["Content-Encoding"] = "gzip"
@@ -125,7 +135,7 @@ class Exchange:
         return LargeBody(parts) if size >= LARGE_BYTES_MIN else b"".join(part.plain for part in parts)
 
     def json(self, value: Any, *, status: int = 200, representation: Representation = PLAIN) -> web.Response:
-        """A JSON value in the negotiated format."""
+        """Build a response with a JSON value in the negotiated format."""
         if representation.media == PROTOBUF:
             if self.protobuf is not None and self.protobuf.speaks(value.get("apiVersion", ""), value["kind"]):
                 return self.respond(self.protobuf.write(value), status=status, media=PROTOBUF)
@@ -134,13 +144,13 @@ class Exchange:
         return self.respond(body, status=status, media=representation.media)
 
     def nothing_here(self) -> web.Response:
-        """The answer to a path that nobody knows."""
+        """Build the plain text response of a path that does not exist."""
         response = self.respond(b"404 page not found\n", status=404, media=TEXT)
         response.headers["X-Content-Type-Options"] = "nosniff"
         return response
 
     def error(self, error: ApiError) -> web.Response:
-        """The Status of an error."""
+        """Build a response with the Status of an error."""
         response = self.json(error.status(), status=error.code, representation=negotiation.for_error(self.accept))
         if error.retry_after_seconds:
             response.headers["Retry-After"] = str(error.retry_after_seconds)
@@ -152,7 +162,7 @@ def _too_large() -> TooLarge:
 
 
 def parse_query(text: str) -> Query:
-    """The parameters of a query, each with its values in order."""
+    """Return the query parameters, each with its values in order."""
     if not text:
         return {}
 
@@ -161,7 +171,7 @@ def parse_query(text: str) -> Query:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A request body and the value it holds."""
+    """Request body and its parsed value."""
 
     text: bytes
     value: Any
@@ -169,12 +179,16 @@ class Document:
     marked: Repeats = NO_REPEATS
 
     def repeats(self) -> Repeats:
-        """What stands more than once in it."""
+        """Return the fields that occur more than once."""
+        # The YAML parser reports repeated keys itself; JSON is only searched for them when field validation needs it.
         return documents.repeats(self.text, self.value) if self.media == JSON else self.marked
 
 
 def read_document(text: bytes, content_type: str, protobuf: Protobuf, expected: GroupVersionKind) -> Document:
-    """Parse a body; documents.Unreadable, or wire.Malformed for protobuf, when it is none."""
+    """Parse a body in the format of its content type.
+
+    Raise documents.Unreadable, or wire.Malformed for protobuf, if it cannot be parsed.
+    """
     media = negotiation.body_media(content_type)
     if media == PROTOBUF:
         return Document(text, protobuf.read(text, expected).value, media)
@@ -185,7 +199,7 @@ def read_document(text: bytes, content_type: str, protobuf: Protobuf, expected: 
 
 
 def status_success(details: Mapping[str, Any] | None = None, *, code: int = 0) -> Object:
-    """A Status that says all is well."""
+    """Return a Status of success."""
     status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     if details:
         status["details"] = dict(details)

@@ -1,4 +1,4 @@
-"""The verbs on resources: read what the request asks, call the registry, write what it answers."""
+"""Handlers of the verbs on resources: decode the request, call the registry, render the result."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -20,11 +20,13 @@ Handler = Callable[[Asked], Awaitable[web.StreamResponse]]
 async def get(asked: Asked) -> web.StreamResponse:
     """Answer with one object."""
     resource, call = asked.resource, asked.call
+    # upstream negotiates the output media type first, so 406 comes before any other error.
     _ = asked.representation
     if options.flag(asked.exchange.query, "export"):
         raise BadRequest("the export parameter, deprecated since v1.14, is no longer supported")
     with bare_version_error():
         revision = options.revision_of(options.first(asked.exchange.query, "resourceVersion"))
+    # A resource version of a get is a minimum: wait until the cache has reached it.
     if revision:
         await listing.wait_for(resource, revision)
     await resource.services.cache.fresh()
@@ -41,6 +43,7 @@ async def list_(asked: Asked) -> web.StreamResponse:
     options.judge_list_options(wanted)
     listed = await listing.page(asked.resource, asked.call.namespace, wanted)
     show = partial(rendering.show_list, asked.resource, listed, representation, asked.exchange.view())
+    # A large list is rendered in a thread so that the event loop can answer other requests meanwhile.
     body = await asked.heavy(
         rendering.work_on_list(asked.resource, listed, representation, asked.exchange.view()), show
     )
@@ -48,7 +51,7 @@ async def list_(asked: Asked) -> web.StreamResponse:
 
 
 async def watch(asked: Asked) -> web.StreamResponse:
-    """Stream the changes of a collection, or of one object."""
+    """Stream the changes of a collection or of one object."""
     representation = asked.representation
     wanted = options.list_options({**asked.exchange.query, "watch": ["true"]})
     options.judge_list_options(wanted)
@@ -56,7 +59,8 @@ async def watch(asked: Asked) -> web.StreamResponse:
 
 
 async def create(asked: Asked) -> web.StreamResponse:
-    """Store the object of the body."""
+    """Create the object of the body."""
+    # As upstream, an Accept header that cannot be satisfied is refused before the body is read.
     _ = asked.representation
     given = await asked.exchange.body()
     wanted = options.write_options(asked.exchange.query, "CreateOptions")
@@ -65,7 +69,7 @@ async def create(asked: Asked) -> web.StreamResponse:
 
 
 async def update(asked: Asked) -> web.StreamResponse:
-    """Replace the object by that of the body."""
+    """Replace the object with the one of the body."""
     _ = asked.representation
     given = await asked.exchange.body()
     wanted = options.write_options(asked.exchange.query, "UpdateOptions")
@@ -75,7 +79,7 @@ async def update(asked: Asked) -> web.StreamResponse:
 
 
 async def patch(asked: Asked) -> web.StreamResponse:
-    """Change the object as the patch says."""
+    """Apply a patch to the object."""
     _ = asked.representation
     kind = patch_type(asked)
     given = await asked.exchange.body()
@@ -86,11 +90,13 @@ async def patch(asked: Asked) -> web.StreamResponse:
 
 
 def patch_type(asked: Asked) -> PatchType:
-    """The type of a patch, which its media type says; UnsupportedMediaType for one that the resource does not take."""
+    """Return the patch type of the Content-Type header; raise UnsupportedMediaType if the kind does not accept it."""
     known = asked.resource.patch_types
     media = asked.exchange.request.headers.get("Content-Type", "").partition(";")[0].strip()
     if media in known:
         return PatchType(media)
+    # upstream: go-restful refuses an unknown type for built-in kinds; custom resources, which have no strategic merge
+    # patch, refuse it in their own handler with another text.
     if len(known) == len(PatchType):
         raise UnsupportedMediaType("415: Unsupported Media Type", details={})
     what = "the body of the request was in an unknown format - accepted media types include"
@@ -101,6 +107,7 @@ async def delete(asked: Asked) -> web.StreamResponse:
     """Delete one object."""
     wanted = options.delete_options(asked.exchange.query, await bodies.delete_body(asked))
     deleted = await deletion.delete(asked.resource, asked.call, wanted)
+    # upstream: 202 only for foreground deletion, where the object stays until its dependents are gone.
     status = 202 if not deleted.gone and wanted.orphan_dependents is False else 200
     if deleted.record is not None:
         return await asked.answer(deleted.record, status=status)
@@ -108,13 +115,14 @@ async def delete(asked: Asked) -> web.StreamResponse:
 
 
 async def delete_collection(asked: Asked) -> web.StreamResponse:
-    """Delete the objects a list would show; answer with that list."""
+    """Delete the selected objects and answer with their list."""
     resource, call = asked.resource, asked.call
     selected = options.list_options(asked.exchange.query)
     options.judge_list_options(selected)
     wanted = options.delete_options(asked.exchange.query, await bodies.delete_body(asked))
     listed = await listing.page(resource, call.namespace, selected)
     for record in listed.records:
+        # A scope of its own per object: resource versions and warnings of one deletion must not leak into the next.
         one = Call(call.user, record.namespace, record.name, user_agent=call.user_agent)
         try:
             await deletion.delete(resource, one, wanted)
@@ -138,7 +146,7 @@ HANDLERS: Final[Mapping[str, Handler]] = {
 
 
 def handler_of(target: Target, resource: Resource) -> Handler:
-    """The handler of a verb, if the resource has it there."""
+    """Return the handler of a verb; raise MethodNotAllowed or NotFound if the resource has none at this path."""
     if bool(target.namespace) != resource.kind.namespaced:
         if target.namespace and resource.plural != "namespaces":
             raise NotFound.path()
@@ -148,6 +156,7 @@ def handler_of(target: Target, resource: Resource) -> Handler:
             raise MethodNotAllowed
     if (resource.group, resource.plural) == component_statuses.KIND:
         return component_statuses.handler_of(target)
+    # A `create` with a name, or a `get` without one, matches no route of upstream: 405.
     needs_name = target.verb in ("get", "update", "patch", "delete")
     if target.verb == "watch" and "watch" in resource.kind.verbs:
         return watch

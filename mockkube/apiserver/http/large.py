@@ -1,7 +1,7 @@
-"""Large bodies: written in blocks, as the connection takes them; compressed beside the event loop, in pieces.
+"""Large response bodies: written in blocks, and compressed in a thread, part by part.
 
-TLS encrypts what it is given into one buffer that grows as it goes. Blocks that fit the processor's cache are through
-three times as fast as a list of 10,000 pods in one piece, and others are served in between.
+TLS encrypts what it is given into one buffer that grows as it goes. Blocks that fit the processor's cache are encrypted
+three times as fast as a list of 10,000 pods in one piece, and other requests are served in between.
 """
 
 import asyncio
@@ -17,12 +17,12 @@ from mockkube.apiserver.registry.bulk import Bulk
 
 BLOCK_BYTES: Final = 96 << 10
 _GZIP_HEAD: Final = b"\x1f\x8b\x08\0\0\0\0\0\x04\xff"
+# An empty deflate block marked as the last one: the compressed parts before it have no end mark.
 _LAST_BLOCK: Final = b"\x03\0"
-"""An empty deflate block that says it is the last."""
 
 
 class LargeBody(Payload):
-    """A body in parts, which are not joined."""
+    """Response body of several parts that are not joined."""
 
     def __init__(self, parts: Sequence[Bulk]) -> None:
         super().__init__(parts)
@@ -30,22 +30,23 @@ class LargeBody(Payload):
         self._size = size_of(parts)
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """The whole body as text."""
+        """Return the whole body as text."""
         return b"".join(part.plain for part in self._parts).decode(encoding, errors)
 
     async def write(self, writer: AbstractStreamWriter) -> None:
-        """Write block after block, waiting while the client does not read."""
+        """Write the parts in blocks, waiting while the client does not read."""
         for part in self._parts:
             await _write(writer, part.plain)
 
 
 class CompressedBody(LargeBody):
-    """The same as gzip: one member, made of the deflated parts. Its size is known only at the end."""
+    """The same body as one gzip member of deflated parts; its size is unknown until the end."""
 
+    # aiohttp sends a payload without a size in chunks.
     size = None
 
     async def write(self, writer: AbstractStreamWriter) -> None:
-        """Write part after part as each is compressed."""
+        """Write each part as soon as it is compressed."""
         await writer.write(_GZIP_HEAD)
         check = 0
         for part in self._parts:
@@ -55,7 +56,7 @@ class CompressedBody(LargeBody):
 
 
 def size_of(parts: Sequence[Bulk]) -> int:
-    """How many bytes the parts have before they are compressed."""
+    """Return the uncompressed size of the parts in bytes."""
     return sum(len(part.plain) for part in parts)
 
 

@@ -1,4 +1,4 @@
-"""Stored objects and lists of them as protobuf, for clients that prefer it.
+"""Render stored objects and lists as protobuf.
 
 upstream 1.36: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf/protobuf.go
 """
@@ -13,12 +13,12 @@ from mockkube.apiserver.registry.resource import Resource
 
 
 def message(resource: Resource, record: Record) -> bytes:
-    """One object, in the version of the resource."""
+    """Return one object in the version of the resource."""
     return enclose(resource.api_version, resource.kind.kind, _content(resource, record))
 
 
 def message_list(resource: Resource, records: Sequence[Record], metadata: ReadOnlyObject) -> Sequence[Bulk]:
-    """A list: what comes before the items, the items, what comes after."""
+    """Return a list as parts: the bytes before the items, the items, the bytes after them."""
     items = _items(resource, records)
     protobuf, kind = resource.services.protobuf, resource.kind.list_kind
     before, after = protobuf.around_list(resource.api_version, kind, metadata, sum(len(one.plain) for one in items))
@@ -26,11 +26,12 @@ def message_list(resource: Resource, records: Sequence[Record], metadata: ReadOn
 
 
 def _content(resource: Resource, record: Record) -> bytes:
+    # The encoded message is kept with the object, so that watchers and lists share one encoding.
     return resource.services.protobuf.kept(record, resource.api_version, lambda: resource.served(record.load()))
 
 
 def _items(resource: Resource, records: Sequence[Record]) -> Sequence[Bulk]:
-    """The items, joined; once for all who ask for the same span, while nothing of it changes."""
+    """Return the joined items, shared by all requests for the same span until it changes."""
     if not isinstance(records, Span):
         return in_parts(list_items(_content(resource, record) for record in records))
     form = f"{resource.api_version} protobuf"

@@ -1,4 +1,4 @@
-"""Which representation a client gets, and which formats it may send."""
+"""Content negotiation: the format of a response from Accept, the format of a body from Content-Type."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,25 +25,25 @@ _NONE_STREAMED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One media type of an Accept header."""
+    """One media type of an Accept header with its parameters."""
 
     media: str
     parameters: tuple[tuple[str, str], ...]
     quality: float
 
     def parameter(self, name: str) -> str:
-        """The value of a parameter; empty when it is not there."""
+        """Return the value of a parameter, empty if it is missing."""
         return dict(self.parameters).get(name, "")
 
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """How an answer is written."""
+    """Format of a response: media type, and the kind the object is transformed to."""
 
     media: str = JSON
     transform: str = ""
     version: str = "v1"
-    """Of the meta.k8s.io kind it is transformed to."""
+    """Version of the meta.k8s.io kind named by `transform`."""
 
 
 PLAIN: Final = Representation()
@@ -51,7 +51,7 @@ PLAIN: Final = Representation()
 
 @cache_of_texts(maxsize=512)
 def clauses(accept: str) -> tuple[Clause, ...]:
-    """The media types of an Accept header, the preferred first."""
+    """Return the media types of an Accept header, the preferred ones first."""
     found = []
     for text in accept.split(","):
         media, *rest = (part.strip() for part in text.split(";"))
@@ -60,6 +60,7 @@ def clauses(accept: str) -> tuple[Clause, ...]:
         pairs = [(name.strip(), value.strip()) for name, _, value in (part.partition("=") for part in rest)]
         quality = next((_quality(value) for name, value in pairs if name == "q"), 1.0)
         found.append(Clause(media, tuple(pair for pair in pairs if pair[0] != "q"), quality))
+    # The sort is stable: media types of equal quality stay in the order of the header, as upstream.
     return tuple(sorted(found, key=lambda clause: -clause.quality))
 
 
@@ -74,18 +75,20 @@ def _quality(text: str) -> float:
 def negotiate(
     accept: str, *, watch: bool = False, listing: bool = False, protobuf: bool = False, tabular: bool = True
 ) -> Representation:
-    """Choose a representation; NotAcceptable when there is none the client takes.
+    """Choose the format of a response; raise NotAcceptable if the client accepts none.
 
-    `listing`: whether the path is one that can also be watched. `protobuf`: whether the objects themselves have
-    messages; their metadata always has. `tabular`: whether they are shown as tables.
+    `listing`: the path can be watched, too. `protobuf`: the objects have protobuf messages (metadata always has).
+    `tabular`: the objects can be shown as a table.
     """
     if accept in ("", JSON):
         return PLAIN
     offered = clauses(accept)
+    # upstream: go-restful refuses what no route produces, in its own words, before the API's negotiation runs.
     if not any(clause.media in (*_SERVED, "*/*") for clause in offered):
         raise unroutable(_ROUTED if watch or listing else _SERVED)
     for clause in offered:
         if (chosen := _chosen(clause, protobuf=protobuf, tabular=tabular)) is not None:
+            # YAML has no framing for a stream.
             if watch and chosen.media == YAML:
                 raise NotAcceptable(_NONE_STREAMED)
             return chosen
@@ -93,12 +96,12 @@ def negotiate(
 
 
 def unroutable(offered: Sequence[str] = (JSON,)) -> NotAcceptable:
-    """The refusal of a client that accepts none of what a path has."""
+    """Return go-restful's error for a client that accepts none of a path's media types."""
     return NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {', '.join(offered)}", details={})
 
 
 def accepts_json(accept: str) -> bool:
-    """Whether a client takes what there is in JSON alone."""
+    """Return whether the client accepts JSON."""
     return accept == "" or any(clause.media in (JSON, "*/*") for clause in clauses(accept))
 
 
@@ -113,13 +116,14 @@ def _chosen(clause: Clause, *, protobuf: bool, tabular: bool) -> Representation 
     group, version = clause.parameter("g"), clause.parameter("v")
     if transform not in _TRANSFORMS or group != "meta.k8s.io" or version not in ("v1", "v1beta1"):
         return None
+    # upstream: Table has no protobuf message, as its cells are of any type.
     if transform == "Table" and (media == PROTOBUF or not tabular):
         return None
     return Representation(media, transform, version)
 
 
 def for_error(accept: str) -> Representation:
-    """How an error is written: as YAML or protobuf if that is what the client prefers, else as JSON."""
+    """Return the format of an error: YAML or protobuf if the client prefers it, else JSON."""
     for clause in clauses(accept):
         if not clause.parameter("as") and (chosen := _chosen(clause, protobuf=True, tabular=True)) is not None:
             return chosen
@@ -127,7 +131,7 @@ def for_error(accept: str) -> Representation:
 
 
 def body_media(content_type: str) -> str:
-    """The format of a request body: JSON, YAML or protobuf; UnsupportedMediaType for any other."""
+    """Return the media type of a body: JSON, YAML or protobuf; raise UnsupportedMediaType for others."""
     if content_type in ("", JSON):
         return JSON
     media = content_type.partition(";")[0].strip().lower()

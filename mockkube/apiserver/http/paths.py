@@ -1,4 +1,4 @@
-"""What a path and a method ask for: upstream's request info."""
+"""Parse method and path of a request into upstream's RequestInfo."""
 
 # upstream 1.36: apiserver/pkg/endpoints/request/requestinfo.go
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A resource request; the empty text stands for what the path does not name."""
+    """Verb and resource of a request; fields that the path does not name are empty."""
 
     verb: str
     group: str
@@ -20,14 +20,14 @@ class Target:
     name: str = ""
     subresource: str = ""
     rest: str = ""
-    """What follows the subresource (a proxied path)."""
+    """Path after the subresource, for a proxy."""
     watch: bool = False
     misplaced: bool = False
-    """The path cannot be served although its resource may exist (an empty segment)."""
+    """Whether the path has an empty segment: it cannot be served, although its resource may exist."""
 
 
 def parse(method: str, path: str, *, watch: bool = False) -> Target | None:
-    """Read a path below `/api/v1` or `/apis/GROUP/VERSION`; None when it names no resource."""
+    """Parse a path below `/api/v1` or `/apis/GROUP/VERSION`; return None if it names no resource."""
     parts = path.split("/")[1:]
     if not parts:
         return None  # the asterisk of OPTIONS
@@ -41,7 +41,9 @@ def parse(method: str, path: str, *, watch: bool = False) -> Target | None:
         parts.pop()
     if not parts:
         return None
+    # An unknown method gets an empty verb: it is authorized first, then refused with 405.
     verb = _VERBS.get(method, "")
+    # `/api/v1/watch/...` is the deprecated form of `?watch=true`.
     legacy = parts[0] == "watch" and len(parts) > 1
     if legacy:
         parts = parts[1:]
@@ -58,10 +60,11 @@ def parse(method: str, path: str, *, watch: bool = False) -> Target | None:
 
 
 def _resource(parts: list[str]) -> tuple[str, str, list[str]]:
-    """The namespace, the resource, and what follows."""
+    """Return namespace, resource and the remaining segments."""
     if parts[0] != "namespaces" or len(parts) < 2:
         return "", parts[0], parts[1:]
     namespace = parts[1]
+    # `namespaces/NAME/status` is a subresource of the namespace, not a resource in it.
     if len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES:
         return namespace, parts[2], parts[3:]
     return namespace, "namespaces", parts[1:]

@@ -1,4 +1,4 @@
-"""What a connection says to bytes that are no request a handler could be given, and how long it waits for one."""
+"""HTTP connections: time and size limits of request heads, and responses to bytes that are no request."""
 
 import asyncio
 import logging
@@ -12,15 +12,15 @@ from aiohttp import http_exceptions, web
 
 from mockkube.api.errors import MethodNotAllowed
 
+# The parser's message shows the whole request line: it is well-formed, but for a method the parser does not know.
 _REQUEST_LINE: Final = re.compile(r"b'[!#$%&*+.^_`|~0-9A-Za-z-]+ [!-~]+ HTTP/1\.[01]")
-"""How the parser shows a request of which it knows all but the method."""
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
+# Longest time for the head of a request, from the connection's start or the head's own first byte on.
 HEADER_SECONDS_MAX: Final = 32.0
-"""Longest time for the head of a request, from the connection or its own first byte on."""
 # upstream 1.36: apiserver/pkg/server/secure_serving.go, ReadHeaderTimeout
+# Largest head of a request.
 HEAD_BYTES_MAX: Final = (1 << 20) + 4096
-"""Largest head of a request."""
 # upstream 1.36: net/http, DefaultMaxHeaderBytes
 _HEAD_TOO_LARGE: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain; charset=utf-8\r\n"
@@ -31,27 +31,29 @@ _HEADERS: Final = {"Content-Type": "application/json", "Cache-Control": "no-cach
 
 
 class RequestHandler(web.RequestHandler):
-    """One connection. What its parser refuses is answered in upstream's words, and ends it."""
+    """One connection; bytes that are not HTTP are answered in upstream's words and end it."""
 
     _header_deadline: asyncio.TimerHandle | None = None
     _head_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Serve the connection; it has a limited time for the head of its first request."""
+        """Start the timer for the head of the first request."""
         super().connection_made(transport)
         self._begin_head()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Let go of the connection."""
+        """Stop the timer of the connection."""
         self._end_head()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what the client sends; the head of a request that has begun must be complete in time and bounds."""
+        """Parse received data; close the connection if a head is not complete in time and bounds."""
+        # aiohttp has no hook for a complete head, but counts a request as soon as its head is parsed.
         heads = self._request_count
         super().data_received(data)
         if self._request_count != heads:
             self._end_head()
+        # The handler task waits for a request, so these bytes belong to a head and not to a body.
         elif self._waiter is not None and not self._waiter.done():
             if self._header_deadline is None:
                 self._begin_head()
@@ -76,11 +78,11 @@ class RequestHandler(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Answer a request that could not be read.
+        """Answer a request that could not be parsed.
 
-        The parser ends at a method it does not know, so that nobody learns who asks: the answer is that for a user
-        who may. Anything else was never HTTP. A client that has gone is no error of the server's: one line of the
-        debug log tells of it, and nothing is sent.
+        The parser stops at an unknown method, before anybody is authenticated: the response is the one for a user with
+        permission. Other bytes are not HTTP. A client that closed the connection is no error of the server: it is
+        logged for debugging, and nothing is sent.
         """
         if isinstance(exc, ConnectionError):
             _LOG.debug("%s %s: the client has closed the connection", request.method, request.path)
@@ -106,12 +108,12 @@ def _refusal(error: http_exceptions.HttpProcessingError) -> web.Response:
 
 
 class Server(web.Server):
-    """Serves one handler on however many connections."""
+    """aiohttp server that opens a `RequestHandler` for each connection."""
 
     def __init__(self, handler: Handler, **options: Any) -> None:
         super().__init__(handler)
         self._options = options
 
     def __call__(self) -> RequestHandler:
-        """Return what speaks for one connection."""
+        """Return the handler of a new connection."""
         return RequestHandler(self, loop=asyncio.get_running_loop(), **self._options)

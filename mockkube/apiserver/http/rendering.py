@@ -1,4 +1,4 @@
-"""Objects, lists and tables as bytes, in the representation that was negotiated.
+"""Render objects, lists and tables in the negotiated format.
 
 A plain object or list is made of bytes that were encoded when the objects were stored. Only tables, metadata and YAML
 decode what they show.
@@ -21,18 +21,18 @@ from mockkube.apiserver.registry.listing import Listed
 from mockkube.apiserver.registry.resource import Resource, result_without_reason
 from mockkube.runtime.heavy_work import HEAVY_BYTES_MIN
 
+# Joining that many objects takes long, however small they are, so it is done in a thread.
 _MANY: Final = 1000
-"""So many objects take a while to put together, whatever they are."""
 _INCLUDES: Final = ("", "Metadata", "Object", "None")
+# Annotations that upstream's internal types hold as fields, so that PartialObjectMetadata lacks them.
 _FIELDS_WITHIN: Final = {
     ("apps", "daemonsets"): "deprecated.daemonset.template.generation",
     ("apps", "deployments"): "deprecated.deployment.rollback.to",
 }
-"""Annotations that upstream's servers hold as fields: metadata alone is shown without them."""
 
 
 def to_bytes(value: Any, representation: Representation, *, pretty: bool = False) -> bytes:
-    """A JSON value in the negotiated format."""
+    """Encode a JSON value as JSON or YAML."""
     if representation.media == YAML:
         from mockkube.apiserver.http.yaml_text import to_yaml  # and PyYAML, when somebody asks for it
 
@@ -43,14 +43,14 @@ def to_bytes(value: Any, representation: Representation, *, pretty: bool = False
 
 
 def written(resource: Resource, value: Object, representation: Representation, view: "View") -> bytes:
-    """An object that is made for this answer."""
+    """Encode an object that was built for this response."""
     if representation.media == PROTOBUF:
         return resource.services.protobuf.write(value)
     return to_bytes(value, representation, pretty=view.pretty)
 
 
 def show_object(resource: Resource, record: Record, representation: Representation, view: "View") -> bytes:
-    """One object."""
+    """Render one object."""
     match representation.transform:
         case "Table":
             return to_bytes(table(resource, [record], representation, view), representation, pretty=view.pretty)
@@ -66,13 +66,15 @@ def show_object(resource: Resource, record: Record, representation: Representati
     if representation.media == PROTOBUF:
         return message(resource, record)
     if view.pretty or representation.media == YAML:
+        # The stored bytes are compact JSON in the right order; other forms are made by decoding them again.
         return to_bytes(orjson.loads(resource.body(record)), representation, pretty=view.pretty)
     return resource.body(record) + b"\n"
 
 
 def work_on_list(resource: Resource, listed: Listed, representation: Representation, view: "View") -> int:
-    """How many bytes it takes to look at to show a collection: none of those that are sent as they are stored."""
+    """Return the bytes that rendering the list has to process; stored bytes sent unchanged do not count."""
     records = listed.records
+    # Somebody has requested this span since its last change, so its joined parts are ready.
     if isinstance(records, Span) and resource.api_version in records.joined and not representation.transform:
         return 0
     if len(records) >= _MANY:
@@ -84,7 +86,7 @@ def work_on_list(resource: Resource, listed: Listed, representation: Representat
 def show_list(
     resource: Resource, listed: Listed, representation: Representation, view: "View"
 ) -> bytes | Sequence[Bulk]:
-    """A collection."""
+    """Render a list; plain lists come in parts that are not joined."""
     match representation.transform:
         case "Table":
             whole = table(resource, listed.records, representation, view)
@@ -111,15 +113,16 @@ def show_list(
 
 
 def _go_type(resource: Resource, kind: str) -> str:
-    """The type upstream holds it in."""
+    """Return the Go type in which upstream holds the kind, for error texts."""
     if resource.open_kind:
         return "*unstructured.UnstructuredList"
     return f"*{resource.home.group.partition('.')[0] or 'core'}.{kind}"
 
 
 def _parts(resource: Resource, listed: Listed) -> Sequence[Bulk]:
-    """The list as JSON: what comes before the items, the items' bytes, what comes after."""
+    """Return the list as JSON parts: the text before the items, the items, the text after them."""
     head = {"kind": resource.kind.list_kind, "apiVersion": resource.api_version, "metadata": _list_metadata(listed)}
+    # upstream: lists of custom resources are unstructured, which write `continue` even when it is empty, sorted first.
     if resource.whole_items:
         head["metadata"] = {"continue": "", **_list_metadata(listed)}
     before = orjson.dumps(head)[:-1] + b',"items":['
@@ -127,7 +130,7 @@ def _parts(resource: Resource, listed: Listed) -> Sequence[Bulk]:
 
 
 def _items(resource: Resource, records: Sequence[Record]) -> Sequence[Bulk]:
-    """The items of a list, joined; once for all who ask for the same span, while nothing of it changes."""
+    """Return the joined items, shared by all requests for the same span until it changes."""
     if not isinstance(records, Span):
         return _joined(resource, records)
     known = records.joined.get(resource.api_version)
@@ -137,9 +140,11 @@ def _items(resource: Resource, records: Sequence[Record]) -> Sequence[Bulk]:
 
 
 def _joined(resource: Resource, records: Sequence[Record]) -> list[Bulk]:
-    """The items and the commas between them."""
+    """Join the items with commas."""
     if resource.whole_items:
         return in_parts(map(resource.body, records), between=b",")
+    # In the storage version all items begin with the same kind and apiVersion, which items of typed lists do not show:
+    # they are left out by joining the tails only.
     tails = (record.tail for record in records) if resource.home is resource else map(resource.tail, records)
     return in_parts(tails, first=b"{", between=b",{")
 
@@ -154,7 +159,7 @@ def _list_metadata(listed: Listed) -> Object:
 
 
 def metadata_of(resource: Resource, record: Record, representation: Representation) -> Object:
-    """An object reduced to its metadata."""
+    """Return an object reduced to its metadata."""
     return _partial(resource, record.load(), representation)
 
 
@@ -172,7 +177,7 @@ def _partial(resource: Resource, obj: ReadOnlyObject, representation: Representa
 
 
 class View:
-    """What else the query says about the form of the answer."""
+    """Output options of the query: indentation, and the part of the object that tables include."""
 
     __slots__ = ("include", "pretty")
 
@@ -184,8 +189,9 @@ class View:
 def table(
     resource: Resource, records: Sequence[Record], representation: Representation, view: View, *, columns: bool = True
 ) -> Object:
-    """The records as a table, printed by the server."""
+    """Build a table of stored objects with the printer of their kind."""
     whole = _table(resource.printer, representation, view, columns=columns)
+    # upstream takes the table's metadata from the object itself, which only a table of one object has.
     if len(records) == 1 and records[0].revision:
         whole["metadata"] = {"resourceVersion": str(records[0].revision)}
     whole["rows"] = [_row_of(resource, record, representation, view) for record in records]
@@ -193,7 +199,7 @@ def table(
 
 
 def table_of(printer: Printer, obj: Object, now: datetime, representation: Representation, view: View) -> Object:
-    """An object that is only answered, not stored, as a table."""
+    """Build a table of one object that is not stored."""
     whole = _table(printer, representation, view, columns=True)
     whole["metadata"] = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
     metadata = {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{representation.version}"}
@@ -202,7 +208,7 @@ def table_of(printer: Printer, obj: Object, now: datetime, representation: Repre
 
 
 def judge_view(representation: Representation, view: View) -> None:
-    """Refuse a table that is to include what no table can."""
+    """Refuse an unknown `includeObject` of a table."""
     if representation.transform == "Table" and view.include not in _INCLUDES:
         raise BadRequest(
             f'Unable to convert to Table as requested: includeObject: Invalid value: "{view.include}": '
@@ -244,7 +250,7 @@ def _row_of(resource: Resource, record: Record, representation: Representation, 
 def _row(
     printer: Printer, obj: ReadOnlyObject, now: datetime, whole: ReadOnlyObject, partial: ReadOnlyObject, view: View
 ) -> Object:
-    """A row, with as much of the object as was asked for."""
+    """Build a row with the part of the object that `includeObject` names."""
     printed = printer.row(obj, now)
     row: Object = {"cells": printed.cells}
     if printed.conditions:

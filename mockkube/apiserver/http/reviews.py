@@ -1,7 +1,4 @@
-"""Requests that only ask: who am I, whose token is this, may somebody do that. Nothing of them is stored.
-
-Here too the binding that is posted to a namespace, which is stored nowhere but in its pod.
-"""
+"""Handlers of kinds that are only created and never stored: access reviews, token reviews, Binding."""
 
 from collections.abc import Callable
 from typing import Final
@@ -39,30 +36,31 @@ _FOREIGN_METADATA: Final = (
 )
 
 Answer = Callable[[Object, User], Object]
-"""Answers a question, decoded, of a user."""
+"""Function that fills in a decoded review, requested by a user."""
 
 
 def table(registry: Registry, authorizer: Authorizer, authenticator: Authenticator) -> dict[tuple[str, str], Review]:
-    """What answers each kind that can only be created, by group and plural."""
-    answers: dict[tuple[str, str], Answer] = {
+    """Return the handlers of create-only kinds by group and plural."""
+    functions: dict[tuple[str, str], Answer] = {
         (_AUTHENTICATION, "SelfSubjectReview"): lambda _, user: _who(registry, user),
         (_AUTHENTICATION, "TokenReview"): lambda asked, _: _whose(authenticator, asked),
         (_AUTHORIZATION, "SelfSubjectAccessReview"): lambda asked, user: _may(authorizer, asked, user),
         (_AUTHORIZATION, "SelfSubjectRulesReview"): lambda asked, user: _all(authorizer, asked, user),
     }
     for name in ("SubjectAccessReview", "LocalSubjectAccessReview"):
-        answers[_AUTHORIZATION, name] = lambda asked, _: _may(authorizer, asked, None)
-    made: dict[tuple[str, str], Review] = {("", "bindings"): _binding(registry)}
+        functions[_AUTHORIZATION, name] = lambda asked, _: _may(authorizer, asked, None)
+    handlers: dict[tuple[str, str], Review] = {("", "bindings"): _binding(registry)}
     for kind in KINDS:
-        if (answer := answers.get((kind.group, kind.kind))) is not None:
-            made[kind.group, kind.plural] = _review(registry, kind, answer)
-    return made
+        if (answer := functions.get((kind.group, kind.kind))) is not None:
+            handlers[kind.group, kind.plural] = _review(registry, kind, answer)
+    return handlers
 
 
 def _review(registry: Registry, kind: KindInfo, answer: Answer) -> Review:
     node = registry.schema.kind(kind.group, "v1", kind.kind)
     assert node is not None, f"every version has {kind.kind}"
     resource = Resource(kind, "v1", node, Strategy, registry.services)
+    # upstream: reviews have no table converter.
     resource.tabular = False
 
     async def review(exchange: Exchange, target: Target) -> web.StreamResponse:
@@ -74,6 +72,7 @@ def _review(registry: Registry, kind: KindInfo, answer: Answer) -> Review:
         _place(given["metadata"], target.namespace)
 
         def answered() -> Record:
+            # upstream stores nothing, but managedFields of a review come back as for a stored object.
             question = tracking.track(resource, asked.call, None, given, wanted)
             return _record(resource, answer(question, exchange.user))
 
@@ -100,14 +99,14 @@ def _asked(registry: Registry, resource: Resource, exchange: Exchange, target: T
 
 
 def _place(metadata: Object, namespace: str) -> None:
-    """Put the question into the namespace of the request, and drop the metadata only a server writes."""
+    """Set the namespace of the request and drop the metadata that only a server writes."""
     creation.place(metadata, namespace)
     for name in _FOREIGN_METADATA:
         metadata.pop(name, None)
 
 
 def _record(resource: Resource, obj: ReadOnlyObject) -> Record:
-    """An answer in the form objects are shown from."""
+    """Return a review as an object that is not stored."""
     head = {"kind": resource.kind.kind, "apiVersion": resource.api_version}
     body = encoding.dumps(encoding.ordered({**obj, **head}))
     metadata = obj["metadata"]
@@ -137,7 +136,7 @@ def _whose(authenticator: Authenticator, question: Object) -> Object:
 
 
 def _may(authorizer: Authorizer, question: Object, user: User | None) -> Object:
-    """Whether the user, or else whom the question names, may do something."""
+    """Return the review with the decision about `user`, or else about the subject that it names."""
     # upstream 1.36: pkg/registry/authorization/subjectaccessreview/rest.go and its siblings
     if errors := access_reviews.complaints(question):
         raise Invalid(_AUTHORIZATION, "", "", errors)
@@ -148,7 +147,7 @@ def _may(authorizer: Authorizer, question: Object, user: User | None) -> Object:
 
 
 def _all(authorizer: Authorizer, question: Object, user: User) -> Object:
-    """What the user may do in a namespace."""
+    """Return the rules that apply to the user in a namespace."""
     # upstream 1.36: pkg/registry/authorization/selfsubjectrulesreview/rest.go
     namespace = question["spec"].get("namespace", "")
     if not namespace:

@@ -1,4 +1,4 @@
-"""From a request to its handler: who asks, what for, may they; and what went wrong, as a Status."""
+"""Route a request: authenticate, parse its path, authorize, call the handler; turn errors into a Status."""
 
 import logging
 import traceback
@@ -32,7 +32,7 @@ _LOG: Final = logging.getLogger("mockkube.apiserver")
 
 
 class Router:
-    """The whole of an API server's HTTP side, as one callable."""
+    """HTTP handler of one API server, from authentication to the response."""
 
     def __init__(
         self,
@@ -55,16 +55,18 @@ class Router:
         self.streams = Streams()
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request, whatever happens."""
+        """Answer one request; a bug in a handler becomes a logged 500."""
         started = self._clock.monotonic()
         path, _, query_text = request.raw_path.partition("?")
         protobuf = self._registry.services.protobuf
-        given = request.headers.get("Audit-Id", "")
-        audit_id = given if given and given.isascii() and given.isprintable() else self._chance.uid()
+        # The id comes back as a response header, so a client's id is only taken if it cannot break the header.
+        given_id = request.headers.get("Audit-Id", "")
+        audit_id = given_id if given_id and given_id.isascii() and given_id.isprintable() else self._chance.uid()
         exchange = Exchange(request, ANONYMOUS, {}, streams=self.streams, protobuf=protobuf, audit_id=audit_id)
         target: Target | None = None
         try:
             exchange.query = query = parse_query(query_text)
+            # upstream refuses a malformed `timeout` before it authenticates (filter WithRequestDeadline).
             judge_timeout(query)
             exchange.user = self._user(request)
             target = paths.parse(
@@ -73,10 +75,12 @@ class Router:
             response = await self._dispatch(exchange, target, path)
         except ApiError as error:
             response = exchange.error(error)
+        # A document that the parser accepts can still be too deep for the recursive functions behind it.
         except RecursionError:
             response = exchange.error(BadRequest(f"the request is nested too deeply: {documents.TOO_DEEP}"))
         except store_errors.Unavailable as error:
             response = exchange.error(Unavailable(str(error)))
+        # The client is gone, or aiohttp answers for itself: there is no response to build.
         except (ConnectionError, web.HTTPException):
             raise
         except Exception as error:  # a bug must not take the server down, nor tell a client about its insides
@@ -98,6 +102,8 @@ class Router:
         exchange.user = self._doorkeeper.admit(asked, exchange.request.headers)
 
     async def _dispatch(self, exchange: Exchange, target: Target | None, path: str) -> web.StreamResponse:
+        # An APIService also claims paths below its group that are not resources (its discovery and OpenAPI), so this
+        # comes before the check for a resource path.
         if (backend := self._proxy.backend(path)) is not None:
             self._admit(exchange, _asking(exchange, target, path))
             return await self._proxy.answer(exchange, backend)
@@ -105,6 +111,7 @@ class Router:
             self._admit(exchange, asking_for_path(exchange.user, exchange.request.method, path))
             return await self._plain.answer(exchange, path)
         self._admit(exchange, asking_for_resource(exchange.user, target, exchange.query))
+        # upstream authorizes before it routes: a user without permission gets 403, not 405, for an unknown method.
         if not target.verb or exchange.request.method == "HEAD":
             raise MethodNotAllowed
         registry = self._registry.of_group(target.group)
@@ -115,6 +122,8 @@ class Router:
         if resource is None and (target.group, target.resource, target.subresource) in registry.family.pages:
             return await self._tell(registry, target, exchange)
         if resource is None or target.misplaced or _out_of_scope(target, resource):
+            # upstream: inside an installed group the group's handler answers with a Status, elsewhere the mux with
+            # plain text.
             if registry.has_group(target.group):
                 raise NotFound.path()
             return exchange.nothing_here()
@@ -128,22 +137,22 @@ class Router:
         return await choose(target, resource)(Asked(registry, resource, target, exchange, call))
 
     async def _tell(self, registry: Registry, target: Target, exchange: Exchange) -> web.StreamResponse:
-        """Answer with what a group tells of an object of the core group."""
-        home = self._registry.resources.get(("", "v1", target.resource))
+        """Answer a subresource that a group serves for an object of the core group (metrics, flagz, statusz)."""
+        resource = self._registry.resources.get(("", "v1", target.resource))
         known = any(target.group == group and target.version == version for group, version, _ in registry.resources)
         if (
-            home is None
+            resource is None
             or not known
             or not target.name
             or target.rest
-            or home.kind.namespaced != bool(target.namespace)
+            or resource.kind.namespaced != bool(target.namespace)
         ):
             raise NotFound.path()
         if target.verb != "get":
             raise MethodNotAllowed
         call = Call(exchange.user, target.namespace, target.name, target.subresource, exchange.user_agent)
         page = registry.family.pages[target.group, target.resource, target.subresource]
-        response: web.StreamResponse = await page(Asked(registry, home, target, exchange, call))
+        response: web.StreamResponse = await page(Asked(registry, resource, target, exchange, call))
         return response
 
     def _observe(self, target: Target | None, *, query: Query, code: int, seconds: float) -> None:
@@ -161,7 +170,7 @@ class Router:
         self._metrics.observe(labels, code, seconds)
 
     def _is_served(self, target: Target) -> bool:
-        """Return whether a request is for a resource there is, or a part of one."""
+        """Return whether the request is for a resource, or subresource, that is served."""
         registry = self._registry.of_group(target.group)
         resource = registry.resources.get((target.group, target.version, target.resource))
         if resource is None:
@@ -170,16 +179,17 @@ class Router:
 
 
 def _asking(exchange: Exchange, target: Target | None, path: str) -> Attributes:
-    """What a request asks for that somebody else answers."""
+    """Return the authorizer attributes of a request for an aggregated API."""
     if target is None:
         return asking_for_path(exchange.user, exchange.request.method, path)
     return asking_for_resource(exchange.user, target, exchange.query)
 
 
 def _out_of_scope(target: Target, resource: Resource) -> bool:
-    """Whether a custom resource is asked for in a namespace that has none, or without the one it is in."""
+    """Return whether a custom resource is requested with a namespace it has not, or without the one it needs."""
     if not resource.open_kind or bool(target.namespace) == resource.kind.namespaced:
         return False
+    # A namespaced kind can be listed and watched over all namespaces.
     return bool(target.namespace) or target.verb not in ("list", "watch")
 
 

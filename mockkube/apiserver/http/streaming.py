@@ -1,4 +1,4 @@
-"""The answer of a watch: events as JSON lines or protobuf frames, while the client wants them and the request lasts."""
+"""Serve watches: events as JSON lines or protobuf frames until the client, the server or the timeout ends them."""
 
 import asyncio
 from contextlib import suppress
@@ -23,23 +23,24 @@ from mockkube.apiserver.registry.options import ListOptions, revision_of
 from mockkube.apiserver.registry.resource import Call, Resource, bare_version_error
 from mockkube.apiserver.registry.watching import Seen, Watch
 
+# A watch without events sends a bookmark after this time, so that the client can resume from a recent version.
 BOOKMARK_SECONDS: Final = 60.0
-"""How long a quiet watch waits before it tells the client how far it has come."""
+# A last bookmark comes this long before the timeout, for the client's next watch.
 LAST_BOOKMARK_SECONDS: Final = 2.0
-"""How long before its end a watch tells that once more."""
 TIMEOUT_SECONDS_MIN: Final = 1800
 _INITIAL_END: Final = "k8s.io/initial-events-end"
+# A client that reads nothing for so long is taken for gone.
 _WRITE_SECONDS_MAX: Final = 30.0
-"""A client that takes no bytes for so long is gone."""
 
 
 async def stream(
     resource: Resource, call: Call, options: ListOptions, representation: Representation, exchange: Exchange
 ) -> web.StreamResponse:
-    """Open the watch, then write what it sees until it ends."""
+    """Open a watch and write its events until it ends."""
     rendering.judge_view(representation, exchange.view())
     if call.name:
         options = _only(call.name, options)
+    # Opened before the response begins: an error of the watch (410, 400) is still an ordinary response.
     watch = await _opened(resource, call, options)
     try:
         headers = {"Content-Type": _media(representation), "Cache-Control": "no-cache, private"}
@@ -73,7 +74,7 @@ async def _opened(resource: Resource, call: Call, options: ListOptions) -> Watch
 
 
 class _Sender:
-    """Writes one client's events."""
+    """Writer of one client's events (upstream: WatchServer)."""
 
     def __init__(
         self,
@@ -91,8 +92,9 @@ class _Sender:
         self.begun_at = revision_of(options.resource_version) or resource.collection.revision
 
     async def run(self, watch: Watch) -> None:
-        """Write until the time is over, the client is gone, or it cannot keep up."""
+        """Write events until the timeout, the server's end, or an error of the watch."""
         if self.options.send_initial and self.options.bookmarks:
+            # Only with sendInitialEvents the client expects the bookmark that marks the end of the initial state.
             await self.write(self.events(watch.take()[: watch.initial_count]) + self.bookmark(watch, initial_end=True))
         seconds = self.options.timeout_seconds or TIMEOUT_SECONDS_MIN
         try:
@@ -103,11 +105,12 @@ class _Sender:
                         await self.next(watch)
         except TimeoutError:
             pass
+        # The status line has been sent, so an error becomes an ERROR event.
         except ApiError as error:
             await self.write(self.line("ERROR", self.made(error.status())))
 
     async def next(self, watch: Watch) -> None:
-        """Wait for events, or long enough for a bookmark, and write."""
+        """Wait for events or the next bookmark, then write."""
         if self.options.bookmarks:
             try:
                 async with asyncio.timeout(self.quiet_seconds()):
@@ -124,17 +127,17 @@ class _Sender:
 
     @property
     def ending(self) -> bool:
-        """Whether the end is near: then only a client that has missed something is told how far it has come."""
+        """Whether the timeout is near; then a bookmark is only sent to a client that lags behind."""
         return self.ends_at - LAST_BOOKMARK_SECONDS <= asyncio.get_running_loop().time()
 
     def quiet_seconds(self) -> float:
-        """How long to wait for events before a bookmark: the last one comes shortly before the end."""
+        """Return the seconds to wait for events before a bookmark; the last one comes shortly before the timeout."""
         # upstream 1.36: apiserver/pkg/storage/cacher/cache_watcher.go, nextBookmarkTime
         left = self.ends_at - LAST_BOOKMARK_SECONDS - asyncio.get_running_loop().time()
         return left if 0 < left < BOOKMARK_SECONDS else BOOKMARK_SECONDS
 
     async def write(self, data: bytes) -> None:
-        """Hand bytes to the client; one that does not take them in time is dropped."""
+        """Write bytes to the client; raise ConnectionResetError if it does not read them in time."""
         if data:
             try:
                 async with asyncio.timeout(_WRITE_SECONDS_MAX):
@@ -143,11 +146,11 @@ class _Sender:
                 raise ConnectionResetError("the client does not read") from error
 
     def events(self, seen: list[Seen]) -> bytes:
-        """The lines of these events."""
+        """Return the frames of the events."""
         return b"".join([self.line(one.type, self.shown(one)) for one in seen])
 
     def shown(self, seen: Seen) -> bytes:
-        """The object of an event, in the representation of this watch."""
+        """Return the object of an event in the format of this watch."""
         match self.representation.transform:
             case "" if self.representation.media == PROTOBUF:
                 return message(self.resource, seen.record)
@@ -157,29 +160,31 @@ class _Sender:
                 table = rendering.table(
                     self.resource, [seen.record], self.representation, self.view, columns=not self.columns_sent
                 )
+                # upstream: only the first table of a watch defines the columns.
                 self.columns_sent = True
                 return orjson.dumps(table)
             case _:
                 return self.made(rendering.metadata_of(self.resource, seen.record, self.representation))
 
     def made(self, obj: Object) -> bytes:
-        """An object that is made for this watch."""
+        """Encode an object that was built for this watch."""
         if self.representation.media == PROTOBUF:
             return self.resource.services.protobuf.write(obj)
         return orjson.dumps(obj)
 
     def line(self, kind: str, body: bytes) -> bytes:
-        """One event: as a line, or framed by its size."""
+        """Return one event as a JSON line or a length-prefixed frame."""
         if self.representation.media == PROTOBUF:
             return watch_frame(kind, body)
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), body)
 
     def bookmark(self, watch: Watch, *, initial_end: bool = False) -> bytes:
-        """Tell the client how far it has come."""
+        """Return a bookmark at the watch's revision."""
         metadata: Object = {"resourceVersion": str(watch.revision)}
         if initial_end:
             metadata["annotations"] = {_INITIAL_END: "true"}
         resource, kind = self.resource, self.resource.kind
+        # upstream's bookmark is a new object of the kind: fields that Go writes even when they are empty are in it.
         empty = resource.services.codec.decode(resource.node, {"metadata": {}}, Found())
         obj: Object = {**empty, "kind": kind.kind, "apiVersion": resource.api_version, "metadata": metadata}
         if self.representation.transform:

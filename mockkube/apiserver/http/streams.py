@@ -1,4 +1,4 @@
-"""The watches that one server answers: what ends them all when the server does."""
+"""Open watches of one API server, to end them when the server stops."""
 
 import asyncio
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class Streams:
-    """The deadlines of open watches. Ending them is as if the time each was given were over: a clean end."""
+    """Deadlines of open watches. They end as if their timeout were over, which clients take for a clean end."""
 
     def __init__(self) -> None:
         self._deadlines: dict[asyncio.Timeout, None] = {}
@@ -14,8 +14,9 @@ class Streams:
 
     @contextmanager
     def holding(self, deadline: asyncio.Timeout) -> Iterator[None]:
-        """Count a watch, whose time is entered already, for as long as it lasts."""
+        """Track a watch's deadline, which must be active already, while the context is open."""
         self._deadlines[deadline] = None
+        # A watch that was being opened while the others ended must not keep the stopping server alive.
         if self._ended:
             _expire(deadline)
         try:
@@ -24,7 +25,7 @@ class Streams:
             del self._deadlines[deadline]
 
     def end(self) -> None:
-        """End every watch that is open, and those that still open."""
+        """End all open watches, and every watch opened later."""
         self._ended = True
         for deadline in self._deadlines:
             _expire(deadline)

@@ -1,4 +1,4 @@
-"""What answers below an object: parts of it that are written alone, and actions on it."""
+"""Handlers of subresources: scale, binding, eviction, log, connect, token, and parts that are written alone."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -24,19 +24,19 @@ _EVICTION: Final = "io.k8s.api.policy.v1.Eviction"
 
 
 async def read_scale(asked: Asked) -> web.StreamResponse:
-    """Answer with the scale of a workload."""
+    """Answer with the Scale of a workload."""
     return _say_scale(asked, await scale.read(asked.resource, asked.call))
 
 
 async def update_scale(asked: Asked) -> web.StreamResponse:
-    """Set the scale of a workload."""
+    """Set the replicas of a workload."""
     wanted = options.write_options(asked.exchange.query, "UpdateOptions")
     given = await bodies.body_of(asked, scale.SCALE, "Scale", ("autoscaling/v1",))
     return _say_scale(asked, await scale.put(asked.resource, asked.call, given, wanted))
 
 
 async def patch_scale(asked: Asked) -> web.StreamResponse:
-    """Change the scale of a workload as a patch says."""
+    """Apply a patch to the Scale of a workload."""
     kind = handlers.patch_type(asked)
     given = await bodies.read_patch(asked, kind, await asked.exchange.body())
     wanted = options.write_options(asked.exchange.query, "PatchOptions", apply=kind is PatchType.APPLY)
@@ -48,7 +48,7 @@ async def patch_scale(asked: Asked) -> web.StreamResponse:
 
 
 def _say_scale(asked: Asked, shown: Object) -> web.Response:
-    """Answer with a Scale, as a table if one was asked for."""
+    """Build a response with a Scale, as a table if the client requests one."""
     representation = asked.representation
     if representation.transform == "Table":
         now = asked.resource.services.clock.now()
@@ -58,10 +58,11 @@ def _say_scale(asked: Asked, shown: Object) -> web.Response:
 
 
 async def bind(asked: Asked) -> web.StreamResponse:
-    """Assign a pod to a node."""
+    """Bind a pod to a node."""
     wanted = options.write_options(asked.exchange.query, "CreateOptions")
     given = await bodies.body_of(asked, _BINDING, "Binding", ("v1",), validation=wanted.field_validation)
     name = given["metadata"].get("name", "")
+    # A Binding posted to the namespace's `bindings` has no name in its path.
     if asked.call.name and name != asked.call.name:
         raise BadRequest("name in URL does not match name in Binding object")
     call = Call(asked.call.user, asked.call.namespace, name, "binding", asked.call.user_agent)
@@ -70,12 +71,13 @@ async def bind(asked: Asked) -> web.StreamResponse:
 
 
 async def evict(asked: Asked) -> web.StreamResponse:
-    """Delete a pod if its disruption budget allows."""
+    """Delete a pod if its disruption budgets allow it."""
     write = options.write_options(asked.exchange.query, "CreateOptions")
     given = await bodies.body_of(asked, _EVICTION, "Eviction", ("policy/v1", "policy/v1beta1"))
     if given["metadata"].get("name", "") != asked.call.name:
         raise BadRequest("name in URL does not match name in Eviction object")
     body = dict(given.get("deleteOptions") or {})
+    # The query's dryRun is the Eviction's; the deletion behind it has options of its own, which must say the same.
     if write.dry_run:
         body["dryRun"] = ["All"]
     await eviction.evict(asked.resource, asked.call, options.delete_options({}, body))
@@ -89,7 +91,7 @@ async def read_log(asked: Asked) -> web.StreamResponse:
 
 
 async def connect(asked: Asked) -> web.StreamResponse:
-    """Refuse to connect to a container: there is none."""
+    """Refuse exec, attach, port-forward and proxy after upstream's own checks: no container runs."""
     await asked.resource.services.cache.fresh()
     name, port = asked.call.name, ""
     if asked.call.subresource == "proxy":
@@ -110,7 +112,7 @@ async def connect(asked: Asked) -> web.StreamResponse:
 
 
 def split_name_port(text: str, singular: str) -> tuple[str, str]:
-    """Split `name`, `name:port` or `scheme:name:port` of a proxied object into its name and port."""
+    """Split `name`, `name:port` or `scheme:name:port` of a proxied object into name and port."""
     # upstream 1.36: apimachinery/pkg/util/net/port_split.go
     parts = text.split(":")
     if len(parts) < 3:
@@ -125,7 +127,7 @@ def _has_port(service: ReadOnlyObject, number: int) -> bool:
 
 
 async def read_page(asked: Asked) -> web.StreamResponse:
-    """Answer with what the family of the kind has there."""
+    """Answer with a subresource that the registry's kind set serves (metrics, flagz, statusz)."""
     resource = asked.resource
     page: Handler = asked.registry.family.pages[resource.group, resource.plural, asked.call.subresource]
     return await page(asked)
@@ -149,12 +151,13 @@ ACTIONS: Final[Mapping[str, Mapping[str, Handler]]] = {
     "metrics": _PAGE,
     "statusz": _PAGE,
 }
-"""The handlers of a subresource's verbs, where it is not simply a part of the object."""
+"""Handlers by verb of the subresources that are more than a part of the object."""
 
 
 def handler_of(target: Target, resource: Resource) -> Handler:
-    """The handler of a verb on a subresource, if it is there."""
+    """Return the handler of a verb on a subresource; raise NotFound or MethodNotAllowed if there is none."""
     sub = resource.kind.subresource(target.subresource)
+    # `namespaces` is cluster-scoped, but its own name parses as the namespace of the path.
     misplaced = bool(target.namespace) != resource.kind.namespaced and resource.plural != "namespaces"
     if sub is None and resource.open_kind:
         raise NotFound.object(resource.group, resource.plural, target.name)

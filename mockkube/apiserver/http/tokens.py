@@ -1,4 +1,4 @@
-"""`serviceaccounts/token`: a signed statement of who a service account is, bound to a time and perhaps an object."""
+"""Handler of `serviceaccounts/token`: issue a token that expires and may be bound to an object."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,8 +18,9 @@ from mockkube.apiserver.registry import creation, options
 SECONDS_DEFAULT: Final = 3600
 SECONDS_MIN: Final = 600
 SECONDS_MAX: Final = 1 << 32
+# Lifetime that kubelets request for pods by default. upstream keeps such a token valid for a year, for clients that
+# never read it again, and warns when it is used after this time (--service-account-extend-token-expiration).
 SECONDS_OF_KUBELETS: Final = 3607
-"""What pods ask for by default. Such a token goes on being good, for clients that never read it again."""
 EXTENDED: Final = timedelta(days=365)
 
 _GROUP: Final = "authentication.k8s.io"
@@ -29,14 +30,14 @@ _BINDABLE: Final = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """What a token is bound to, and for a pod the node it is on."""
+    """Object that a token is bound to, and for a pod its node."""
 
     obj: ReadOnlyObject | None = None
     node: ReadOnlyObject | None = None
 
 
 async def create(asked: Asked) -> web.StreamResponse:
-    """Answer with a token for the service account."""
+    """Issue a token for the service account."""
     # upstream 1.36: pkg/registry/core/serviceaccount/storage/token.go
     wanted = options.write_options(asked.exchange.query, "CreateOptions")
     request = await bodies.body_of(
@@ -79,7 +80,7 @@ def _check_identity(asked: Asked, metadata: ReadOnlyObject) -> None:
 
 
 def _check_uid(asked: Asked, given: str, actual: str) -> None:
-    """A request for another account of this name: refused, or before 1.34 passed over with a warning."""
+    """Refuse a request for a service account with another uid; before 1.34 it only causes a warning."""
     if not given or given == actual:
         return
     differ = f"the UID in the token request ({given}) does not match the UID of the service account ({actual})"
@@ -117,7 +118,7 @@ def _terms(asked: Asked, spec: ReadOnlyObject, bound: _Bound, now: datetime) -> 
 
 
 def _bound(asked: Asked, reference: ReadOnlyObject | None) -> _Bound:
-    """What the token is bound to; NotFound or Conflict when it is not there any more."""
+    """Return the object that the token is bound to; raise NotFound or Conflict if it no longer exists."""
     if not reference:
         return _Bound()
     kind, name, version = reference.get("kind", ""), reference.get("name", ""), reference.get("apiVersion", "")
@@ -147,6 +148,6 @@ def _found(asked: Asked, plural: str, name: str) -> Object | None:
 
 
 def _node_of(asked: Asked, pod: ReadOnlyObject) -> ReadOnlyObject | None:
-    """The node of a pod, as much of it as is known."""
+    """Return the node of a pod; only its name if the node does not exist."""
     name = pod["spec"].get("nodeName")
     return (_found(asked, "nodes", name) or {"metadata": {"name": name}}) if name else None

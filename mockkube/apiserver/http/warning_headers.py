@@ -1,4 +1,4 @@
-"""The warnings of an answer as its headers: no more than clients can bear.
+"""Warning headers of a response, bounded as upstream does.
 
 upstream 1.36: apiserver/pkg/endpoints/filters/warning.go
 """
@@ -7,15 +7,15 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+# Characters of all warnings together; beyond that each warning is truncated.
 TOTAL_MAX: Final = 4096
-"""Characters of all warnings together; beyond that each is cut."""
 CUT_MAX: Final = 256
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 _ESCAPED: Final = re.compile(r'["\\]')
 
 
 def headers(texts: Iterable[str]) -> list[str]:
-    """Return the header of each warning; one that a header cannot hold is not sent."""
+    """Return the headers of the warnings, each once; a text with control characters is left out."""
     sent = list[str]()
     whole = shortened = 0
     seen = set[str]()
@@ -33,15 +33,15 @@ def headers(texts: Iterable[str]) -> list[str]:
 
 
 def _cut(texts: Iterable[str]) -> list[str]:
-    """Cut each; the ones that come when enough is written are left out."""
-    kept: list[str] = []
+    """Truncate each warning; those that come after the bound is reached are left out."""
+    truncated: list[str] = []
     written = 0
     for text in texts:
         if written >= TOTAL_MAX:
             break
-        kept.append(text[:CUT_MAX])
-        written += len(kept[-1])
-    return kept
+        truncated.append(text[:CUT_MAX])
+        written += len(truncated[-1])
+    return truncated
 
 
 def _header(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Calls to webhooks: a review posted over TLS, and the JSON that comes back."""
+"""HTTP client for admission and conversion webhooks: post a review over TLS, parse the JSON response."""
 
 # upstream 1.36: apiserver/pkg/util/webhook/client.go
 import base64
@@ -28,37 +28,39 @@ _SIGNED_BY_NOBODY: Final = "x509: certificate signed by unknown authority"
 
 
 class WebhookClient:
-    """Calls the webhooks of one server. Its connections live until it is closed."""
+    """Calls the webhooks of one API server; its connections live until it is closed."""
 
     def __init__(self, lead: Callable[[ReadOnlyObject], str]) -> None:
-        """`lead` says where a service leads, as the beginning of a URL; CallFailed if nowhere."""
+        """Take the function that returns a service's base URL, or raises CallFailed if the service has no endpoint."""
         self._lead = lead
         self._session: aiohttp.ClientSession | None = None
         self._contexts: LRUCache[str, ssl.SSLContext] = LRUCache(_CONTEXTS_MAX)
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close all connections."""
         if self._session is not None:
             await self._session.close()
             self._session = None
 
     async def post(self, client: ReadOnlyObject, review: ReadOnlyObject, seconds: float) -> Any:
-        """Post a review to where the configuration says; CallFailed if nothing sensible comes back in time."""
+        """Return the response to a review; raise CallFailed if none can be parsed within the timeout."""
         query = f"?timeout={seconds:g}s"
+        # Errors show the URL of the service, as upstream's do, although the connection goes to an endpoint of it.
         url = _url(client) + query
         try:
-            there, host = self._address(client, query)
+            address, host = self._address(client, query)
         except CallFailed as error:
             raise CallFailed(f'Post "{url}": {error}') from error
         if self._session is None:
             self._session = aiohttp.ClientSession()
         try:
             async with self._session.post(
-                there,
+                address,
                 data=orjson.dumps(review),
                 headers=_HEADERS,
                 ssl=self._context(client.get("caBundle", "")),
                 server_hostname=host,
+                # upstream's client does not follow redirects either.
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=seconds),
             ) as response:
@@ -70,14 +72,14 @@ class WebhookClient:
         return _answer(response.status, body, response.headers.get("Content-Type", ""))
 
     def _address(self, client: ReadOnlyObject, query: str) -> tuple[str, str | None]:
-        """Where to connect to, and whom to expect there if not the host of the URL."""
+        """Return the URL to connect to, and the server name to verify if it is not the URL's host."""
         service = client.get("service")
         if service is None:
             return _url(client) + query, None
         return f"{self._lead(service)}{_path(service)}{query}", f"{service['name']}.{service['namespace']}.svc"
 
     def _context(self, bundle: str) -> ssl.SSLContext:
-        """What the webhook's certificate is verified with: the bundle, or what the machine trusts."""
+        """Return the TLS context with the webhook's CA bundle, or else the machine's authorities."""
         context = self._contexts.get(bundle)
         if context is None:
             try:
@@ -89,7 +91,7 @@ class WebhookClient:
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes:
-    """All of an answer, or a little more of it than it may be long: it comes in pieces."""
+    """Return the response body, cut off soon after the largest allowed size."""
     body = bytearray()
     async for part in response.content.iter_any():
         body += part
@@ -111,7 +113,7 @@ def _path(service: ReadOnlyObject) -> str:
 
 
 def _why(error: Exception) -> str:
-    """The failure of a connection, as Go words the common ones."""
+    """Return the text of a connection error in Go's words, as far as it is a common one."""
     match error:
         case aiohttp.ClientConnectorCertificateError():
             why = str(error.certificate_error)

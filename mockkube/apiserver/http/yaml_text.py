@@ -1,4 +1,4 @@
-"""JSON values as YAML, written as Kubernetes does."""
+"""Encode JSON values as YAML, formatted as Kubernetes does."""
 
 from typing import Any, Final
 
@@ -6,15 +6,16 @@ import yaml
 
 
 class _Dumper(yaml.CSafeDumper):
-    """YAML as Kubernetes writes it: sorted keys, block style, text that looks like something else quoted."""
+    """YAML writer with sorted keys, block style, and quotes around text that could be read as another type."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Write a value again where it stands again."""
+        """Repeat equal values instead of writing anchors."""
         return True
 
 
 def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
     style = "|" if "\n" in value and not value.startswith(" ") else None
+    # YAML 1.1 reads these as booleans, which PyYAML's own resolver does not.
     if value in ("y", "Y", "n", "N"):
         style = '"'
     if style is None and value and not _looks_like_text(value):
@@ -23,7 +24,7 @@ def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
 
 
 def _looks_like_text(value: str) -> bool:
-    """Whether YAML 1.1 reads the bare value as text."""
+    """Return whether YAML 1.1 reads the unquoted value as text."""
     tag: str = _RESOLVER.resolve(yaml.ScalarNode, value, (True, False))  # type: ignore[no-untyped-call]  # not typed
     return tag == "tag:yaml.org,2002:str"
 
@@ -33,6 +34,6 @@ _Dumper.add_representer(str, _text)
 
 
 def to_yaml(value: Any) -> bytes:
-    """A JSON value as YAML."""
+    """Return a JSON value as YAML."""
     text = yaml.dump(value, Dumper=_Dumper, default_flow_style=False, allow_unicode=True, width=80)
     return str(text).encode()
