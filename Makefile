@@ -18,7 +18,7 @@ INSTALLED := $(if $(wildcard $(DEVELOPMENT)),$(DEVELOPMENT),$(RUNTIME))
 # come first, so no process ends long before the others.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help up quick test test-all conformance-long lint fmt bench fuzz oracle claims mutants judge lock clean kinds
+.PHONY: help up quick test test-all conformance-long lint fmt bench fuzz chaos soak oracle claims mutants judge lock clean kinds
 .DELETE_ON_ERROR:
 
 help:
@@ -31,6 +31,8 @@ help:
 	@echo "make fmt       format and mend what can be mended"
 	@echo "make bench     measure requests, scheduling and many nodes, and print the figures"
 	@echo "make fuzz      send a million random requests: no 500, no hang; fewer with ARGS='--requests 100000'"
+	@echo "make chaos     kill a cluster at work 1,000 times per engine: nothing acknowledged is lost; ARGS='--rounds 100'"
+	@echo "make soak      work for an hour: memory, tasks, handles and the store do not grow; ARGS='--minutes 10'"
 	@echo "make oracle    compare with recorded answers of the real one, where they are at hand"
 	@echo "make claims    play conformance/, renew docs/conformance.md and the numbers in README.md"
 	@echo "make mutants   break the code in 90 places, one at a time: which scenarios and tests notice? (ARGS='--first')"
@@ -71,6 +73,12 @@ bench: $(DEVELOPMENT)
 
 fuzz: $(DEVELOPMENT)
 	$(BIN)/python tests/fuzz/run.py $(ARGS)
+
+chaos: $(DEVELOPMENT)
+	$(BIN)/python tests/chaos/run.py $(ARGS)
+
+soak: $(DEVELOPMENT)
+	$(BIN)/python tests/soak/run.py $(ARGS)
 
 oracle: $(DEVELOPMENT)
 	.ci/oracle $(ARGS)

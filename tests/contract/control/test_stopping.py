@@ -23,7 +23,7 @@ import sys
 from mockkube.cluster.configuration import resolve
 from mockkube.cluster.foreground import run_in_foreground
 
-def ready(url, kubeconfig):
+def ready(running):
     print("ready", flush=True)
     while True:  # a loop that does not turn
         pass

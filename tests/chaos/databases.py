@@ -1,0 +1,93 @@
+"""The databases that chaos runs on: how each is emptied, and how its integrity is checked while nobody has it open."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+INVARIANTS: Final = (
+    (
+        "versions whose predecessor is missing",
+        "SELECT count(*) FROM entries e WHERE e.previous > (SELECT value FROM meta WHERE name = 'compacted')"
+        " AND NOT EXISTS (SELECT 1 FROM entries p WHERE p.revision = e.previous AND p.key = e.key)",
+    ),
+    (
+        "versions whose predecessor has another successor",
+        "SELECT count(*) FROM (SELECT 1 FROM entries WHERE previous > 0 GROUP BY key, previous HAVING count(*) > 1) d",
+    ),
+    (
+        "versions not after their predecessor",
+        "SELECT count(*) FROM entries WHERE previous >= revision OR create_revision > revision",
+    ),
+    ("marks that are missing", "SELECT 3 - count(*) FROM meta WHERE name IN ('format', 'compacted', 'swept')"),
+    (
+        "compaction marks out of order",
+        "SELECT count(*) FROM meta s, meta c WHERE s.name = 'swept' AND c.name = 'compacted' AND s.value > c.value",
+    ),
+)
+"""What is counted in the tables, and must be none."""
+
+
+class SqliteDatabase:
+    """The file in the state directory of the cluster."""
+
+    name = "sqlite"
+    url = ""
+    """The cluster finds the file by itself."""
+
+    async def empty(self) -> None:
+        """Do nothing: each run has a state directory of its own."""
+
+    async def check(self, state: Path) -> list[str]:
+        """Return what is wrong with the databases of the cluster."""
+        return [
+            f"{path.name}: {wrong}"
+            for path in (state / "cluster.db", state / "control.db")
+            if path.exists()
+            for wrong in _check_file(path)
+        ]
+
+
+def _check_file(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as database:
+        wrong = [row[0] for row in database.execute("PRAGMA integrity_check") if row[0] != "ok"]
+        tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if wrong or not tables:
+            return wrong  # an empty file: killed before the tables were made
+        return [what for what, query in INVARIANTS if database.execute(query).fetchone()[0]]
+
+
+class PostgresqlDatabase:
+    """A database that may be emptied."""
+
+    name = "postgresql"
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    async def empty(self) -> None:
+        """Drop the tables of the store."""
+        import asyncpg
+
+        connection = await asyncpg.connect(self.url)
+        try:
+            await connection.execute("DROP TABLE IF EXISTS entries, meta")
+        finally:
+            await connection.close()
+
+    async def check(self, state: Path) -> list[str]:
+        """Return what is wrong with the tables, and with the control resources, which are in a file."""
+        import asyncpg
+
+        control = state / "control.db"
+        wrong = [f"control.db: {one}" for one in _check_file(control)] if control.exists() else []
+        connection = await asyncpg.connect(self.url)
+        try:
+            if await connection.fetchval("SELECT to_regclass('entries')") is None:
+                return wrong
+            return wrong + [what for what, query in INVARIANTS if await connection.fetchval(query)]
+        finally:
+            await connection.close()
+
+
+Database = SqliteDatabase | PostgresqlDatabase

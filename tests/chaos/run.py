@@ -1,0 +1,157 @@
+"""Kills a cluster at work again and again: what it acknowledged is kept, and its database stays sound.
+
+In each round a cluster is started on the database that the last round left behind; what it lists is compared with what
+earlier ones have acknowledged; clients write and watch; then one of `disturbances.py` happens, and the integrity of the
+database is checked. PostgreSQL takes part where MOCKKUBE_TEST_POSTGRES is the URL of a database that may be emptied.
+"""
+
+import argparse
+import asyncio
+import os
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+from cluster_process import ClusterProcess
+from databases import Database, PostgresqlDatabase, SqliteDatabase
+from disturbances import DISTURBANCES, Disturbance, Round
+from ledger import Ledger
+from load import Load, UnexpectedAnswerError
+
+ROUNDS: Final = 1000
+REPORT_EVERY: Final = 25
+REPLICAS: Final = 4
+SETTLE_SECONDS_MAX: Final = 120
+POSTGRES: Final = "MOCKKUBE_TEST_POSTGRES"
+
+
+@dataclass(slots=True)
+class Chaos:
+    """The rounds on one database."""
+
+    database: Database
+    home: Path
+    chance: random.Random
+    disturbances: Sequence[Disturbance]
+    ledger: Ledger = field(default_factory=Ledger)
+    wrong: list[str] = field(default_factory=list)
+    applied: Counter[str] = field(default_factory=Counter)
+
+    async def run(self, rounds: int) -> None:
+        """Play the rounds, then see that the components bring what they look after to rest."""
+        began = time.perf_counter()
+        await self.database.empty()
+        for number in range(1, rounds + 1):
+            await self._play(number)
+            if number % REPORT_EVERY == 0 or number == rounds:
+                self._report(number, time.perf_counter() - began)
+        await self._settle()
+
+    def _report(self, number: int, seconds: float) -> None:
+        applied = ", ".join(f"{count} {name}" for name, count in sorted(self.applied.items()))
+        print(
+            f"{self.database.name}: {number} rounds in {seconds:.0f} s ({applied}), "
+            f"{self.ledger.writes} acknowledged writes, {len(self.wrong)} findings",
+            flush=True,
+        )
+
+    async def _start(self) -> ClusterProcess:
+        return await ClusterProcess.start(self.home, self.database.url)
+
+    async def _play(self, number: int) -> None:
+        cluster = await self._start()
+        try:
+            ready = await cluster.wait_until_ready()
+            async with _session(ready["token"]) as session:
+                load = Load(ready["url"], session, self.ledger, self.chance, number)
+                revision = await self._compare(number, load)
+                disturbance = self.chance.choices(self.disturbances, [one.weight for one in self.disturbances])[0]
+                self.applied[disturbance.name] += 1
+                given = Round(cluster, self.chance, self._start)
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(load.work(revision))
+                    group.create_task(disturbance.apply(given))
+            self._note(number, given.wrong)
+        except* UnexpectedAnswerError as errors:
+            self._note(number, [str(error) for error in errors.exceptions])
+        finally:
+            await cluster.kill()
+        self._note(number, [error] if (error := cluster.find_error()) else [])
+        self._note(number, await self.database.check(cluster.state))
+
+    async def _compare(self, number: int, load: Load) -> int:
+        listed, revision = await load.list()
+        self._note(number, self.ledger.check(listed, revision))
+        return revision
+
+    def _note(self, number: int, wrong: Sequence[str]) -> None:
+        for one in wrong:
+            self.wrong.append(f"{self.database.name}, round {number}: {one}")
+            print(f"FOUND {self.wrong[-1]}", flush=True)
+
+    async def _settle(self) -> None:
+        cluster = await self._start()
+        try:
+            ready = await cluster.wait_until_ready()
+            async with _session(ready["token"]) as session:
+                load = Load(ready["url"], session, self.ledger, self.chance, 0)
+                await self._compare(0, load)
+                await load.scale(REPLICAS)
+                deadline = time.monotonic() + SETTLE_SECONDS_MAX
+                while time.monotonic() < deadline:
+                    if await load.is_settled(REPLICAS):
+                        return
+                    await asyncio.sleep(0.1)
+                self._note(0, ["the deployment does not come to rest after the last round"])
+        finally:
+            await cluster.terminate()
+
+
+def _session(token: str) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"})
+
+
+def databases(engine: str) -> list[Database]:
+    """Return the databases to run on."""
+    url = os.environ.get(POSTGRES, "")
+    found: list[Database] = []
+    if engine in ("all", "sqlite"):
+        found.append(SqliteDatabase())
+    if engine in ("all", "postgresql") and url:
+        found.append(PostgresqlDatabase(url))
+    elif engine in ("all", "postgresql"):
+        print(f"PostgreSQL is left out: {POSTGRES} is not set to the URL of a database that may be emptied")
+    return found
+
+
+async def play(given: argparse.Namespace) -> list[str]:
+    """Play all rounds on each database; return what was found."""
+    wrong: list[str] = []
+    for database in databases(given.engine):
+        with tempfile.TemporaryDirectory() as folder:
+            chosen = [one for one in DISTURBANCES if not given.disturb or one.name in given.disturb.split(",")]
+            chaos = Chaos(database, Path(folder), random.Random(given.seed), chosen)
+            await chaos.run(given.rounds)
+            wrong += chaos.wrong
+    return wrong
+
+
+def main() -> int:
+    """Run from the command line; 1 if something was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="per engine")
+    parser.add_argument("--engine", choices=("all", "sqlite", "postgresql"), default="all")
+    parser.add_argument("--disturb", default="", help=f"only these: {','.join(one.name for one in DISTURBANCES)}")
+    parser.add_argument("--seed", type=int, default=1)
+    return 1 if asyncio.run(play(parser.parse_args())) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

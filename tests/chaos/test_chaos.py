@@ -1,0 +1,24 @@
+"""A share of `make chaos` in every run of the tests."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mockkube_storage.engines.catalogue import ENGINES
+
+ROUNDS = int(os.environ.get("MOCKKUBE_CHAOS_ROUNDS", "25"))
+SEED = 5
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.mark.parametrize("engine", [engine.name for engine in ENGINES if engine.name != "memory"])
+def test_a_cluster_that_is_killed_keeps_what_it_acknowledged(engine: str) -> None:
+    if engine == "postgresql" and not os.environ.get("MOCKKUBE_TEST_POSTGRES"):
+        pytest.skip("MOCKKUBE_TEST_POSTGRES is not set to the URL of a PostgreSQL database that may be emptied")
+    script = str(Path(__file__).with_name("run.py"))
+    command = [sys.executable, script, "--engine", engine, "--rounds", str(ROUNDS), "--seed", str(SEED)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-5_000:]

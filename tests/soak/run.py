@@ -1,0 +1,212 @@
+"""Hours of work in real time: memory, tasks, handles and the store stay as large as they are after the warm-up.
+
+Clients create, change and delete objects in rounds. After each round nothing is left of it but what was there before;
+the store is compacted, the garbage collected, and the figures of the process are taken.
+"""
+
+import argparse
+import asyncio
+import itertools
+import json
+import random
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+from churn import APPS, CHURNS, CORE, Churn, Client, settle, template
+
+SUBJECT: Final = Path(__file__).with_name("subject.py")
+NODES: Final = 10
+STANDING_PODS: Final = 200
+STANDING_OBJECTS: Final = 1000
+ROUND_SECONDS: Final = 60
+WARM_UP: Final = 0.25
+"""Which part of the rounds warms up."""
+KIB_PER_HOUR_MAX: Final = 1024
+"""By how much memory may grow in an hour for each 1,000 live objects."""
+HOURS_MIN: Final = 0.5
+"""In a shorter run caches still fill up to their bounds: it does not judge memory."""
+WARM_UP_ROUNDS: Final = 2
+"""After so many rounds the objects in memory are counted for the first time."""
+STORE_GROWTH_MAX: Final = 1.25
+DRIFT_MAX: Final = 5
+"""By how many tasks and handles two samples may differ: connections that are just closing, threads of pools."""
+
+
+@dataclass(slots=True)
+class Subject:
+    """The process under observation."""
+
+    process: asyncio.subprocess.Process
+    home: Path
+    ready: dict[str, Any]
+
+    @classmethod
+    async def start(cls, home: Path, settings: Mapping[str, Any], *, trace: bool) -> "Subject":
+        """Start it and wait until it answers."""
+        options = ["-X", "tracemalloc"] if trace else []
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *options, str(SUBJECT), str(home), json.dumps(settings),
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=1 << 24,
+        )  # fmt: skip
+        assert process.stdout is not None
+        return cls(process, home, json.loads(await process.stdout.readline()))
+
+    async def measure(self, *, types: bool = False) -> dict[str, Any]:
+        """Return the figures of the process."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(b"types\n" if types else b"\n")
+        sample: dict[str, Any] = json.loads(await self.process.stdout.readline())
+        sample["store_bytes"] = self._count_store_bytes()
+        return sample
+
+    def _count_store_bytes(self) -> int:
+        """Return how much of the database is in use; 0 in memory."""
+        path = next(self.home.glob("mockkube/*/cluster.db"), None)
+        if path is None:
+            return 0
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+            pages, free, size = (
+                database.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("page_count", "freelist_count", "page_size")
+            )
+        return int((pages - free) * size)
+
+    async def stop(self) -> int:
+        """End the process; return its exit code."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return await self.process.wait()
+
+
+@dataclass(slots=True)
+class Soak:
+    """The rounds on one process."""
+
+    subject: Subject
+    client: Client
+    churns: Sequence[Churn]
+    round_seconds: float
+    samples: list[dict[str, Any]] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+
+    async def prepare(self) -> None:
+        """Create what is to stay."""
+        for number in range(STANDING_OBJECTS):
+            obj = {"metadata": {"name": f"standing-{number}"}, "data": {"a": "b" * 500}}
+            await self.client.send("POST", f"{CORE}/configmaps", obj)
+        labels = {"app": "standing"}
+        spec = {"replicas": STANDING_PODS, "selector": {"matchLabels": labels}, "template": template(labels)}
+        await self.client.send("POST", f"{APPS}/deployments", {"metadata": {"name": "standing"}, "spec": spec})
+
+    async def run(self, seconds: float) -> None:
+        """Play rounds for so long."""
+        began = time.monotonic()
+        while time.monotonic() - began < seconds:
+            await self._play(time.monotonic() + self.round_seconds)
+            await settle(self.client, STANDING_PODS)
+            types = len(self.samples) == WARM_UP_ROUNDS or time.monotonic() - began >= seconds
+            self.samples.append(await self.subject.measure(types=types))
+            self.times.append(time.monotonic() - began)
+            self._report()
+
+    async def _play(self, until: float) -> None:
+        async with asyncio.TaskGroup() as group:
+            for churn in self.churns:
+                for _ in range(churn.clients):
+                    group.create_task(self._repeat(churn, until))
+
+    async def _repeat(self, churn: Churn, until: float) -> None:
+        while time.monotonic() < until:
+            await churn.turn(self.client)
+
+    def _report(self) -> None:
+        one = self.samples[-1]
+        print(
+            f"{self.times[-1]:.0f} s: {one['rss_kib'] / 1024:.1f} MiB, {one['blocks']} blocks, {one['tasks']} tasks, "
+            f"{one['handles']} handles, {one['threads']} threads, store {one['store_bytes'] / 1e6:.1f} MB, "
+            f"{one['live_objects']} live objects of {one['live_bytes'] / 1e6:.1f} MB, {self.client.sent} requests",
+            flush=True,
+        )
+        if one["types"]:
+            print(f"  live: {one['live']}\n  types: {one['types']}", *one["grown"], sep="\n  ", flush=True)
+
+    def judge(self) -> list[str]:
+        """Return what has grown."""
+        first_index = max(1, int(len(self.samples) * WARM_UP))
+        if len(self.samples) < first_index + 2:
+            return ["too few rounds to judge: give it more time"]
+        first, last = self.samples[first_index], self.samples[-1]
+        hours = (self.times[-1] - self.times[first_index]) / 3600
+        rounds = len(self.samples) - 1 - first_index
+        kib = _slope([sample["rss_kib"] for sample in self.samples[first_index:]]) * rounds / hours
+        per_thousand = kib / (last["live_objects"] / 1000)
+        blocks = _slope([sample["blocks"] for sample in self.samples[first_index:]])
+        print(
+            f"after the warm-up: {first['rss_kib'] / 1024:.1f} to {last['rss_kib'] / 1024:.1f} MiB in {hours:.2f} h, "
+            f"{per_thousand:.0f} KiB an hour per 1,000 live objects; {blocks:.0f} blocks a round"
+        )
+        wrong = []
+        if hours >= HOURS_MIN and per_thousand > KIB_PER_HOUR_MAX:
+            wrong.append(f"memory grows by {per_thousand:.0f} KiB an hour per 1,000 live objects")
+        wrong += [
+            f"{what}: {first[what]} became {last[what]}"
+            for what in ("tasks", "handles", "threads", "live_objects")
+            if last[what] - first[what] > DRIFT_MAX
+        ]
+        if last["store_bytes"] > STORE_GROWTH_MAX * first["store_bytes"]:
+            wrong.append(f"the store grew from {first['store_bytes']} to {last['store_bytes']} bytes")
+        return wrong
+
+
+def _slope(values: Sequence[float]) -> float:
+    """Return by how much values grow from one to the next: the median over all pairs (Theil and Sen)."""
+    slopes = [(b - a) / (j - i) for (i, a), (j, b) in itertools.combinations(enumerate(values), 2)]
+    slopes.sort()
+    return slopes[len(slopes) // 2] if slopes else 0.0
+
+
+async def soak(given: argparse.Namespace) -> list[str]:
+    """Run; return what has grown."""
+    chosen = [one for one in CHURNS if not given.churn or type(one).__name__ in given.churn.split(",")]
+    settings = {"name": "soak", "port": 0, "tls": False, "nodes": NODES, "token": "soak", "ephemeral": given.ephemeral}
+    with tempfile.TemporaryDirectory() as folder:
+        subject = await Subject.start(Path(folder), settings, trace=given.trace)
+        try:
+            headers = {"Authorization": f"Bearer {subject.ready['token']}"}
+            connector = aiohttp.TCPConnector(limit=0)
+            async with aiohttp.ClientSession(headers=headers, connector=connector) as session:
+                client = Client(subject.ready["url"], session, random.Random(given.seed), itertools.count())
+                played = Soak(subject, client, chosen, given.round_seconds)
+                await played.prepare()
+                await played.run(given.minutes * 60)
+                return played.judge()
+        finally:
+            await subject.stop()
+
+
+def main() -> int:
+    """Run from the command line; 1 if something has grown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--round-seconds", type=float, default=ROUND_SECONDS)
+    parser.add_argument("--churn", default="", help=f"only these: {','.join(type(one).__name__ for one in CHURNS)}")
+    parser.add_argument("--ephemeral", action="store_true", help="in memory instead of SQLite")
+    parser.add_argument("--trace", action="store_true", help="print where memory that was added is allocated; slow")
+    parser.add_argument("--seed", type=int, default=1)
+    wrong = asyncio.run(soak(parser.parse_args()))
+    for one in wrong:
+        print(f"FOUND {one}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

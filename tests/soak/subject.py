@@ -1,0 +1,124 @@
+"""A control plane that answers questions about its memory; `run.py` starts it and asks.
+
+Each line on the standard input asks for one measurement, taken after compaction and garbage collection, and is answered
+by a line of JSON. The end of the input stops the process.
+"""
+
+import asyncio
+import ctypes
+import gc
+import json
+import os
+import signal
+import sys
+import threading
+import tracemalloc
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from mockkube.cluster import assembly
+from mockkube.cluster.configuration import resolve
+from mockkube.cluster.foreground import run_in_foreground
+from mockkube.cluster.servers import Server, Surroundings
+
+TYPES_MAX: Final = 40
+given: list[Surroundings] = []
+snapshots: list[tracemalloc.Snapshot] = []
+build_api_server = assembly.build_api_server
+
+
+def build(surroundings: Surroundings) -> Server:
+    """Build the API server, and remember on which store it is."""
+    given.append(surroundings)
+    return build_api_server(surroundings)
+
+
+async def measure(types: bool) -> Mapping[str, Any]:
+    """Return what must not grow."""
+    store = given[-1].store
+    await store.compact(store.revision)
+    entries = (await store.list("/")).entries
+    live: Counter[str] = Counter(entry.key.split("/")[2] + "/" + entry.key.split("/")[3] for entry in entries)
+    live_bytes = sum(len(entry.value) for entry in entries)
+    del entries
+    gc.collect()
+    trim_memory()
+    return {
+        "rss_kib": read_rss_kib(),
+        "blocks": sys.getallocatedblocks(),
+        "tasks": len(asyncio.all_tasks()),
+        "handles": count_handles(),
+        "threads": threading.active_count(),
+        "live_objects": live.total(),
+        "live_bytes": live_bytes,
+        "revision": store.revision,
+        "live": dict(live.most_common(TYPES_MAX)) if types else {},
+        "types": count_types() if types else {},
+        "grown": trace_growth() if types else [],
+    }
+
+
+def trim_memory() -> None:
+    """Give free memory back to the system, where the C library can."""
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
+        libc.malloc_trim(0)
+
+
+def count_handles() -> int:
+    """Return how many files and sockets are open; 0 where the system does not tell."""
+    folder = Path("/proc/self/fd")
+    return len(list(folder.iterdir())) if folder.exists() else 0
+
+
+def read_rss_kib() -> int:
+    """Return the resident memory of this process."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1])
+    return 0
+
+
+def count_types() -> Mapping[str, int]:
+    """Return the most frequent types of objects."""
+    counts = Counter(f"{type(one).__module__}.{type(one).__qualname__}" for one in gc.get_objects())
+    return dict(counts.most_common(TYPES_MAX))
+
+
+def trace_growth() -> list[str]:
+    """Return where the memory was allocated that has been added since the last call; nothing unless it is traced."""
+    if not tracemalloc.is_tracing():
+        return []
+    snapshots.append(tracemalloc.take_snapshot())
+    if len(snapshots) < 2:
+        return []
+    before = snapshots.pop(0)
+    return [str(one) for one in snapshots[0].compare_to(before, "lineno")[:TYPES_MAX]]
+
+
+def answer(loop: asyncio.AbstractEventLoop) -> None:
+    """Answer questions until there are no more."""
+    for line in sys.stdin:
+        sample = asyncio.run_coroutine_threadsafe(measure("types" in line), loop).result()
+        sys.stdout.write(json.dumps(sample) + "\n")
+        sys.stdout.flush()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def ready(running: assembly.Running) -> None:
+    """Say where the cluster is, and begin to answer."""
+    sys.stdout.write(running.as_ready_file())
+    sys.stdout.flush()
+    threading.Thread(target=answer, args=(asyncio.get_running_loop(),), daemon=True).start()
+
+
+def main() -> None:
+    """Run a cluster: the first argument is its directory, the others are settings, as JSON."""
+    home, settings = sys.argv[1], json.loads(sys.argv[2])
+    assembly.build_api_server = build
+    run_in_foreground(resolve(settings, {}), {"HOME": home, "XDG_STATE_HOME": home}, ready=ready)
+
+
+if __name__ == "__main__":
+    main()
