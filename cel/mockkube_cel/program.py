@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube_cel.recursion import DEEP, room_for
-from mockkube_cel.values import CelError, InternalError
+from mockkube_cel.values import CelError, InternalError, TooLong
 
 
 class CostExceeded(Exception):
@@ -20,21 +20,31 @@ class Unset:
 
 
 UNSET: Final = Unset()
+_LENGTH_PER_COST: Final = 10
 _CANCELLED: Final = CelError("operation cancelled: actual cost limit exceeded")
 
 
 class Frame:
     """One evaluation: variables, slots of bound names, and the cost so far."""
 
-    __slots__ = ("backwards", "cost", "limit", "slots", "variables")
+    __slots__ = ("backwards", "cost", "length", "limit", "slots", "variables")
 
     def __init__(self, variables: Mapping[str, Any], slots: int, limit: int) -> None:
         self.variables = variables
         self.slots: list[Any] = [UNSET] * slots
         self.cost = 0
+        # Characters and elements of all results, which have to be made even where upstream charges nothing for it.
+        self.length = 0
         self.limit = limit
         # Upstream's order of map keys is random: evaluating in both directions shows whether a cost depends on it.
         self.backwards = False
+
+    def count_length(self, length: int) -> None:
+        """Count the length of a result; as many may be made as an expression of known types could pay for."""
+        # differs: cel-go charges 1 for joining two strings whose types it does not know, however long they are.
+        self.length += length
+        if self.length > self.limit * _LENGTH_PER_COST:
+            raise TooLong
 
     def step_over(self) -> CostExceeded:
         """Record that attribute steps exceeded the limit; return the exception to raise."""
@@ -77,6 +87,9 @@ class Program:
             else:
                 value = self.run(frame)
         except CostExceeded:
+            value = _CANCELLED
+        except TooLong:
+            frame.cost = max(frame.cost, cost_max + 1)
             value = _CANCELLED
         except InternalError as error:
             value = CelError(f"internal error: {error}")

@@ -217,6 +217,13 @@ _NUMBERS: Final = (int, UInt, float)
 
 def equal(left: Any, right: Any) -> bool | CelError:
     """Compare two values as `==` does; return an error if their types cannot be compared."""
+    # A list that holds another one twice, which does so itself, has few elements and takes for ever to compare.
+    if isinstance(left, list | dict):
+        text_length(left)
+    return _equal(left, right)
+
+
+def _equal(left: Any, right: Any) -> bool | CelError:
     kind, other = type(left), type(right)
     if kind is other and kind in _PLAIN:
         return bool(left == right)
@@ -244,13 +251,13 @@ _PLAIN: Final = frozenset({bool, str, bytes, int, UInt, float, Duration, Timesta
 
 def _equal_lists(left: list[Any], right: list[Any]) -> bool:
     # upstream 1.36: only a plain False decides; elements that cannot be compared pass for equal.
-    return len(left) == len(right) and all(equal(a, b) is not False for a, b in zip(left, right, strict=True))
+    return len(left) == len(right) and all(_equal(a, b) is not False for a, b in zip(left, right, strict=True))
 
 
 def _equal_maps(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
     if len(left) != len(right):
         return False
-    return all(key in right and equal(value, right[key]) is not False for key, value in left.items())
+    return all(key in right and _equal(value, right[key]) is not False for key, value in left.items())
 
 
 def _written_as(value: dict[Any, Any]) -> str | None:
@@ -259,13 +266,47 @@ def _written_as(value: dict[Any, Any]) -> str | None:
 
 def _equal_optionals(left: Optional, right: Optional) -> bool | CelError:
     if left.present and right.present:
-        return equal(left.value, right.value)
+        return _equal(left.value, right.value)
     return left.present == right.present
 
 
 def contains(container: list[Any], value: Any) -> bool:
     """Return whether a list contains a value."""
     return any(equal(value, element) is True for element in container)
+
+
+# differs: cel-go has no such limit; an expression whose types are not known doubles a string for a cost of 1.
+LENGTH_MAX: Final = 1 << 24
+# So many elements are counted in a tenth of a second; documents have fewer.
+_STEPS_MAX: Final = 300_000
+
+
+class TooLong(Exception):
+    """A string, bytes or list of more than `LENGTH_MAX` characters or elements was computed."""
+
+
+def check_length(length: int) -> None:
+    """Refuse a result that is too long, if possible before it is made."""
+    if length > LENGTH_MAX:
+        raise TooLong
+
+
+def text_length(value: Any) -> int:
+    """Return about how many characters a value has as text; refuse what is too long, however it is nested."""
+    total, steps, waiting = 0, 0, [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, str | bytes):
+            total += len(found)
+        elif isinstance(found, dict):
+            waiting += [from_key(key) for key in found]
+            waiting += found.values()
+        elif isinstance(found, list):
+            waiting += found
+        total += 1
+        steps += 1
+        check_length(total if steps < _STEPS_MAX else LENGTH_MAX + 1)
+    return total
 
 
 def size_of(value: Any) -> int:

@@ -13,6 +13,8 @@ from mockkube_cel.program import CostExceeded, Frame, Run
 from mockkube_cel.types import CelType, Kind
 from mockkube_cel.values import CelError, Optional, error_or_no_overload, type_of
 
+_GROWING = (str, bytes, list)
+
 
 def logical(left: Run, right: Run, *, decisive: bool) -> Run:
     """Return a closure of `&&` (decisive: False) or `||` (True).
@@ -106,6 +108,8 @@ def _binary(implementation: Implementation, left: Run, right: Run, charge: Charg
             result = first
         else:
             result = second if type(second) is CelError else implementation(first, second)
+            if type(result) in _GROWING:
+                frame.count_length(len(result))
         frame.cost += 1 if charge is None else charge((first, second), result)
         if frame.cost > frame.limit:
             raise CostExceeded
@@ -127,6 +131,8 @@ def _eager(implementation: Implementation, operands: tuple[Run, ...], charge: Ch
                 break
         else:
             result = implementation(*args)
+            if type(result) in _GROWING:
+                frame.count_length(len(result))
         if len(args) == len(operands):
             frame.cost += charge(args, result)
             if frame.cost > frame.limit:

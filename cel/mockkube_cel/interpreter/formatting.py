@@ -13,7 +13,7 @@ from typing import Any, Final
 from mockkube_cel.golang.strconv import NumberError, parse_int64, quoted
 from mockkube_cel.libraries.conversions import to_string
 from mockkube_cel.types import CelType, Kind
-from mockkube_cel.values import CelError, Duration, Timestamp, UInt, from_key, type_of
+from mockkube_cel.values import CelError, Duration, Timestamp, UInt, from_key, text_length, type_of
 
 _SUPERSCRIPTS: Final = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _PRECISION: Final = 6
@@ -122,6 +122,7 @@ def _read_clause(text: str, position: int) -> tuple[str, int | None, int]:
 
 def format_string(text: str, args: list[Any]) -> Any:
     """Compute `text.format(args)`."""
+    text_length([text, *args])
     try:
         return read_clauses(
             text, len(args), lambda clause, precision, index: _format_clause(clause, precision, args[index])

@@ -13,7 +13,7 @@ from mockkube_cel.interpreter.formatting import format_string
 from mockkube_cel.interpreter.traversal import traversal_charge
 from mockkube_cel.sizes import LARGEST, NOTHING, TRAVERSAL_FACTOR, UNKNOWN, Interval, Size
 from mockkube_cel.types import DYN, INT, STRING
-from mockkube_cel.values import CelError, size_of
+from mockkube_cel.values import CelError, check_length, size_of
 
 _STRINGS: Final = types.list_of(STRING)
 # Go's unicode.IsSpace; str.strip() without an argument would also remove U+001C to U+001F.
@@ -66,6 +66,8 @@ def last_index_before(text: str, part: str, offset: int) -> Any:
 
 def replace(text: str, old: str, new: str, limit: int = -1) -> str:
     """Compute `text.replace(old, new, limit)`."""
+    count = text.count(old) if limit < 0 else min(text.count(old), limit)
+    check_length(len(text) + count * (len(new) - len(old)))
     return text.replace(old, new, max(limit, -1))
 
 
@@ -110,6 +112,7 @@ def join(elements: list[Any], separator: str = "") -> Any:
     for element in elements:
         if type(element) is not str:
             return CelError(f"join: invalid input: {element}")
+    check_length(sum(map(len, elements)) + len(separator) * len(elements))
     return separator.join(elements)
 
 
