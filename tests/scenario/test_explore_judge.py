@@ -68,14 +68,14 @@ class Cluster:
     seen: int = 0
     """How much of the trace has been read."""
 
-    async def act(self, action: Document) -> bool:
-        """Play a step; return whether it was accepted."""
+    async def act(self, action: Document) -> str:
+        """Play a step; return why it was not accepted, or nothing."""
         [(verb, arguments)] = action.items()
         try:
             await read(VERBS[verb], arguments, Place("judge", bindings=self.world.scene.bindings)).play(self.world)
-        except (Failure, ScenarioError):
-            return False
-        return True
+        except (Failure, ScenarioError, ApiError) as error:
+            return str(error) or "refused"
+        return ""
 
     async def create(self, manifest: Document) -> bool:
         """Create an object as users do; return whether it was accepted."""
@@ -109,7 +109,7 @@ class Cluster:
             kind, name = next(
                 (one["kind"], one["name"]) for one in metadata["ownerReferences"] if one.get("controller")
             )
-            self.owners[metadata["uid"]] = (owner, f"{kind}/{name}")
+            self.owners[metadata["uid"]] = (owner, f"{kind}/{name if not name.startswith('late-') else 'late-*'}")
 
     def root(self, pod: Mapping[str, Any]) -> str:
         """Return the name of what a pod belongs to."""
@@ -159,9 +159,14 @@ class Cluster:
 
     async def there(self) -> set[tuple[str, str]]:
         """Return all objects that make pods, with their versions."""
-        kinds = ("Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob")
+        kinds = dict.fromkeys(KINDS)
         lists = [(await self.world.client().list(kind)).items for kind in kinds]
         return {(obj["metadata"]["uid"], obj["metadata"]["resourceVersion"]) for items in lists for obj in items}
+
+    async def nodes(self) -> list[tuple[Any, Any]]:
+        """Return what operators choose of nodes."""
+        nodes = (await self.world.client().list("Node")).items
+        return [(one["metadata"]["labels"], one["spec"]) for one in nodes]
 
 
 def signature(pod: Mapping[str, Any]) -> str:
@@ -240,7 +245,7 @@ def settings_after(change: Document) -> Document:
     }
 
 
-async def judged(plan: Document, up: Order, down: Order) -> Findings:
+async def judged(plan: Document, up: Order, down: Order, prepare: Sequence[Document] = ()) -> Findings:
     """Play a pair of orders beside the cluster that has changed from the start."""
     spec = plan["spec"]
     found = Findings({"up": [], "down": []}, {"up": set(), "down": set()}, {"up": False, "down": False})
@@ -249,8 +254,12 @@ async def judged(plan: Document, up: Order, down: Order) -> Findings:
         for phase, order in (("up", up), ("down", down)):
             if phase == "down":
                 await player.compare("before down")
-                await player.disturb("down", "before-down")
+                player.passed = False
+                found.harm["down"] += await player.disturb("down", "before-down")
+                if prepare:
+                    found.harm["down"] += await player.happen("preparation", prepare, "down")
                 found.harm["down"] += await player.compare("before down")
+                await player.exercised("down")
             changed: set[str] = set()
             for name in order:
                 changed.add(name)
@@ -263,7 +272,7 @@ async def judged(plan: Document, up: Order, down: Order) -> Findings:
                 await ideal.laboratory.restart(name)
                 player.begin(name)
                 await player.step()
-                await player.disturb(phase, "every-step")
+                found.harm[phase] += await player.disturb(phase, "every-step")
                 found.harm[phase] += await player.compare(f"{name} {phase}")
                 found.exercised[phase] |= changed & await player.exercised(phase)
                 found.eventful[phase] = found.eventful[phase] or player.eventful
@@ -284,6 +293,8 @@ class Player:
     wrote: bool = False
     refused: bool = False
     waited: bool = False
+    passed: bool = False
+    """Whether time has passed since a component changed or the way down began."""
     known: set[str] = field(default_factory=set)
     lost: set[tuple[str, str]] = field(default_factory=set)
 
@@ -292,6 +303,7 @@ class Player:
 
     async def step(self) -> None:
         """Let users try again what was refused, and time pass."""
+        self.passed = True
         for cluster in (self.real, self.ideal):
             await cluster.laboratory.settle()
         self.waited = any(not pod["spec"].get("nodeName") for pod in self.real.pods())
@@ -303,25 +315,33 @@ class Player:
         for cluster in (self.real, self.ideal):
             await cluster.passes(self.spec["seconds"])
 
-    async def disturb(self, phase: str, when: str) -> None:
-        """Let happen what the plan says."""
+    async def disturb(self, phase: str, when: str) -> list[str]:
+        """Let happen what the plan says; return what is worse than on the ideal cluster before each disturbance."""
+        found = []
         for one in self.spec.get("disturbances", ()):
             if one.get("when", "every-step") != when or phase not in one.get("phases", ("up", "down")):
                 continue
-            for action in one["do"]:
-                before = await self.real.there()
-                accepted = await self.real.act(action)
-                if accepted:
-                    await self.ideal.act(action)
-                    [verb] = action
-                    changed = before != await self.real.there()
-                    about_nodes = verb in ("restart", "taint") or str(action[verb]).startswith(("cordon", "uncordon"))
-                    self.eventful = self.eventful or about_nodes or changed
-                    self.wrote = self.wrote or (changed and verb != "delete")
-                elif ("create" in action or "apply" in action or "patch" in action) and phase == "down":
-                    self.refused = "kube-apiserver" in self.spec["change"]
-                    self.eventful = self.eventful or self.refused
-            await self.step()
+            found += await self.happen(one["name"], one["do"], phase)
+        return found
+
+    async def happen(self, name: str, actions: Sequence[Document], phase: str) -> list[str]:
+        """Play actions on both clusters, as far as the real one accepts them."""
+        found = await self.compare(f"before {name}") if self.passed else []
+        for action in actions:
+            before, nodes = await self.real.there(), await self.real.nodes()
+            complaint = await self.real.act(action)
+            if not complaint:
+                await self.ideal.act(action)
+                [verb] = action
+                changed = before != await self.real.there()
+                about_nodes = nodes != await self.real.nodes()
+                self.eventful = self.eventful or about_nodes or changed or verb == "restart"
+                self.wrote = self.wrote or (changed and verb != "delete")
+            elif "Invalid" in complaint and phase == "down":
+                self.refused = "kube-apiserver" in self.spec["change"]
+                self.eventful = self.eventful or self.refused
+        await self.step()
+        return found
 
     async def compare(self, at: str) -> list[str]:
         """Return what is worse than on the ideal cluster."""
@@ -370,9 +390,9 @@ def disagreements(plan: Document) -> list[str]:
     parsed = loading.parse(yaml.safe_dump(plan))
     explored = verdict.judge(parsed, playing.Alone(parsed))
     orders = list(permutations(plan["spec"]["change"]))
-    pairs = {(one.up, one.down): one for one in explored.pairs}
-    by_order = {(str(one.phase), one.order): one for one in explored.orders}
-    found = []
+    pairs = {(one.up, one.down): one for one in explored.pairs if not one.prepares}
+    by_order = {(str(one.phase), one.order): one for one in explored.orders if not one.prepares}
+    found = _prepared(plan, explored)
     for up, down in _sampled(orders):
         mine, theirs = asyncio.run(judged(plan, up, down)), pairs[up, down]
         found += _differing(f"up {up}", mine.harm["up"], theirs.rising)
@@ -384,6 +404,17 @@ def disagreements(plan: Document) -> list[str]:
                     found.append(f"{phase} {order}: {idle} had something to decide, and is said to be not tried")
                 if told.verdict is verdict.Verdict.SAFE and not mine.eventful[phase] and not mine.exercised[phase]:
                     found.append(f"{phase} {order}: nothing happened, and it is said to be {told.verdict}")
+    return found
+
+
+def _prepared(plan: Document, explored: verdict.Exploration) -> list[str]:
+    """Return in what the two differ on the orders down that are prepared."""
+    found = []
+    prepares = {one["name"]: one["prepare"] for one in plan["spec"].get("orders", ()) if one.get("prepare")}
+    for pair in [one for one in explored.pairs if one.prepares][:2]:
+        mine = asyncio.run(judged(plan, pair.up, pair.down, prepares[pair.prepares]))
+        if not mine.harm["up"] and pair.rising.safe:
+            found += _differing(f"up {pair.up}, prepared down {pair.down}", mine.harm["down"], pair.falling)
     return found
 
 
@@ -456,7 +487,7 @@ class Draw:
         return spec
 
     def workload(self, name: str) -> Document:
-        kind = self.of("Pod", "Deployment", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob")
+        kind = self.of(*KINDS)
         labels = {"app": name}
         head = {"kind": kind, "metadata": {"name": name}}
         if kind == "Pod":
@@ -468,9 +499,14 @@ class Draw:
             if kind == "Job":
                 return {"apiVersion": "batch/v1", **head, "spec": job}
             return {"apiVersion": "batch/v1", **head, "spec": {"schedule": "* * * * *", "jobTemplate": {"spec": job}}}
-        spec: Document = {"selector": {"matchLabels": labels}, "template": template}
+        if kind == "ReplicationController":
+            spec = {"replicas": 1, "selector": labels, "template": template}
+            return {"apiVersion": "v1", **head, "spec": spec}
+        spec = {"selector": {"matchLabels": labels}, "template": template}
         if kind != "DaemonSet":
             spec["replicas"] = self.chance.randint(1, 2)
+        if kind in ("DaemonSet", "StatefulSet") and self.of(True, False, False):
+            spec["updateStrategy"] = {"type": "OnDelete"}
         if kind == "StatefulSet":
             spec["serviceName"] = name
         return {"apiVersion": "apps/v1", **head, "spec": spec}
@@ -479,7 +515,7 @@ class Draw:
         """Return an edit of a workload that an operator makes."""
         kind, name = workload["kind"], workload["metadata"]["name"]
         pods = {"ref": {"kind": "Pod", "labels": {"app": name}}, "wait": False}
-        choices = [[{"delete": pods}]] if kind != "Pod" else []
+        choices: list[list[Document]] = [[{"delete": pods}]] if kind != "Pod" else []
         if kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"):
             patch = {"spec": {"template": {"spec": {"tolerations": self.tolerations() or None}}}}
             choices += [[{"patch": {"ref": f"{kind}/{name}", "patch": patch}}]] * 3
@@ -489,33 +525,60 @@ class Draw:
                 "containers": [{"name": "main", "image": "b:1"}],
             }
             choices.append([{"apply": again}])
+            choices.append([{"delete": {"ref": f"{kind}/{name}"}}, {"create": again}])
+            operation = {"op": "add", "path": "/spec/template/spec/tolerations", "value": self.tolerations()}
+            choices.append([{"patch": {"ref": f"{kind}/{name}", "type": "json", "patch": [operation]}}])
+        if kind == "Job":
+            choices.append([{"patch": {"ref": f"Job/{name}", "patch": {"spec": {"suspend": True}}}}])
+        if kind == "Pod":
+            again = {"op": "add", "path": "/spec/tolerations/-", "value": {"key": "sla", "operator": "Exists"}}
+            choices.append([{"patch": {"ref": f"Pod/{name}", "type": "json", "patch": [again]}}])
         if kind in ("Deployment", "ReplicaSet", "StatefulSet"):
             choices.append([{"kubectl": f"scale {kind.lower()} {name} --replicas={self.chance.randint(0, 3)}"}])
         if kind == "Deployment":
             choices.append([{"kubectl": f"rollout restart deployment {name}"}])
+            choices.append([{"kubectl": f"rollout pause deployment {name}"}])
+            choices.append([{"kubectl": f"delete deployment {name} --cascade=orphan"}])
         choices.append([{"delete": {"ref": f"{kind}/{name}", "wait": False}}])
         return list(self.chance.choice(choices))
 
     def disturbance(self, number: int, workloads: Sequence[Document]) -> Document:
         node = f"node-{self.chance.randint(1, self.nodes)}"
-        bare = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "more-"}, "spec": self.pod_spec()}
+        bare: Document = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "more-"}}
+        bare["spec"] = self.pod_spec()
         taint = self.taint()
         text = f"{node} sla={taint['value']}:{taint['effect']}"
         drained = {"ref": {"kind": "Pod", "labels": {"app": "a"}}, "wait": False}
-        actions = self.chance.choices(
-            [
-                self.edit(self.chance.choice(workloads)),
-                [{"create": bare}],
-                [{"taint": text}],
-                [{"taint": text}, {"taint": f"{node} sla:{taint['effect']}-"}],
-                [{"kubectl": f"cordon {node}"}, {"delete": drained}, {"kubectl": f"uncordon {node}"}],
-                [{"restart": self.of(*SINGLE[1:])}],
-            ],
-            (6, 2, 1, 1, 1, 1),
-        )[0]
+        choices: list[list[Document]] = [
+            self.edit(self.chance.choice(workloads)),
+            [{"create": bare}],
+            [{"create": self.late()}],
+            [{"kubectl": f"drain {node} --ignore-daemonsets --force"}, {"kubectl": f"uncordon {node}"}],
+            [{"kubectl": f"label node {node} driver={self.of('1.0.0', '2.0.0')} --overwrite"}],
+            [{"taint": text}],
+            [{"taint": text}, {"taint": f"{node} sla:{taint['effect']}-"}],
+            [{"kubectl": f"cordon {node}"}, {"delete": drained}, {"kubectl": f"uncordon {node}"}],
+            [{"restart": self.of(*SINGLE[1:])}],
+        ]
+        actions = self.chance.choices(choices, (6, 2, 1, 1, 1, 1, 1, 1, 1))[0]
         phases = self.of(["up", "down"], ["up", "down"], ["up", "down"], ["up"], ["down"])
         when = self.chance.choices(("every-step", "before-down"), (5, 1))[0]
+        phases = ["up", "down"] if when == "before-down" else phases
         return {"name": f"disturbance {number}", "when": when, "phases": phases, "do": actions}
+
+    def late(self) -> Document:
+        """Return a workload that comes into being in the middle of a rollout."""
+        late = self.workload("late")
+        labels = {"labels": late["metadata"]["labels"]} if "labels" in late["metadata"] else {}
+        return {**late, "metadata": {"generateName": "late-", **labels}}
+
+    def order(self, names: Sequence[str], workloads: Sequence[Document]) -> list[Document]:
+        """Return an order down that is prepared, or none."""
+        if self.of(True, True, True, False):
+            return []
+        prepare = self.edit(self.chance.choice(workloads))
+        down = self.chance.sample(names, len(names))
+        return [{"name": "prepared", "phase": "down", "order": down, "claim": "safe", "prepare": prepare}]
 
     def plan(self, number: int) -> Document:
         gates = {GATES[self.flavour]: True}
@@ -528,6 +591,10 @@ class Draw:
             if older
             else {"gates": gates}
         )
+        if "kubelet" in names and self.of(True, False, False, False):
+            names[names.index("kubelet")] = "kubelet.node-1"
+        if self.of(True, *[False] * 11):  # versions alone
+            change = {"version": VERSION, "from": {"version": self.of("1.34", "1.35")}}
         labels = self.of({}, {"driver": "2.0.0"}, {"driver": "1.0.0"})
         nodes = [
             {"labels": labels, "taints": [self.taint()] if self.of(True, True, False) else []}
@@ -548,6 +615,8 @@ class Draw:
             "disturbances": disturbances,
             "seconds": self.of(6, 12),
         }
+        if orders := self.order(names, workloads):
+            spec["orders"] = orders
         return {
             "apiVersion": "mockkube.dev/v1alpha1",
             "kind": "RolloutPlan",
@@ -556,6 +625,10 @@ class Draw:
         }
 
 
+KINDS = (
+    *("Pod", "Deployment", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob"),
+    "ReplicationController",
+)
 GATES = {
     "cel": "TaintTolerationCEL",
     "comparison": "TaintTolerationComparisonOperators",

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from mockkube.api.errors import ApiError
 from mockkube.scenario.catalogue import STEPS
 from mockkube.scenario.errors import Failure, ScenarioError
 from mockkube.scenario.explore.plan import Action
@@ -28,6 +29,6 @@ async def play(world: World, action: Action) -> str:
     place = Place("plan", bindings=world.scene.bindings)
     try:
         await read(_VERBS[verb], arguments, place).play(world)
-    except (Failure, ScenarioError) as error:
+    except (Failure, ScenarioError, ApiError) as error:
         return f"{verb}: {error}"
     return ""

@@ -23,6 +23,7 @@ _DAEMON_TOLERATIONS: Final = tuple(
     for key in ("not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
 )
 _WORKLOADS: Final = frozenset(POD_SPECS) - {"PodTemplate"}
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _NO_STRATEGY: Final[ReadOnlyObject] = {}
 
 
@@ -67,6 +68,11 @@ class Workload:
             return self.templates[0]
         return min(reversed(self.templates), key=lambda one: one.distance(pod))
 
+    def pod_spec(self, pod: ReadOnlyObject) -> ReadOnlyObject:
+        """Return the spec that a pod was to have; the DaemonSet controller puts the node in place of the affinity."""
+        spec = self.meant(pod).spec
+        return _without_required_affinity(spec) if self.manifest["kind"] == "DaemonSet" else spec
+
 
 class Intent:
     """The workloads that operators want, and what their pods would tolerate if every component had changed."""
@@ -106,7 +112,10 @@ class Intent:
     def _accept(self, write: Write, obj: ReadOnlyObject, owner: str) -> list[str]:
         request = self._journal.request(write.event.entry.revision)
         if owner and (former := self._root(owner)) is not None:
-            spec = restored(obj["spec"], former.meant(obj).spec)
+            part = places.pod_spec(obj)
+            assert part is not None, "only objects with pods are looked at"
+            template = former.meant(obj) if obj["kind"] == "Pod" else former.templates[-1]
+            spec = restored(part.value, template.spec)
         else:
             spec = intended(obj, request, None)
         own = Workload(_with_spec(obj, spec), (template_of(obj, spec),), obj["metadata"]["uid"])
@@ -191,17 +200,17 @@ class Intent:
     def meant(self, pod: ReadOnlyObject) -> ReadOnlyObject:
         """Return a pod with everything that its operator wrote, stored or not."""
         own = self.workload_of(pod)
-        return pod if own is None else {**pod, "spec": restored(pod["spec"], own.meant(pod).spec)}
+        return pod if own is None else {**pod, "spec": restored(pod["spec"], own.pod_spec(pod))}
 
     def lost(self, pod: ReadOnlyObject) -> list[ReadOnlyObject]:
         """Return the tolerations that a pod was meant to have and has not."""
         own = self.workload_of(pod)
-        return [] if own is None else lost_tolerations(own.meant(pod).spec, pod["spec"])
+        return [] if own is None else lost_tolerations(own.pod_spec(pod), pod["spec"])
 
     def lost_paths(self, pod: ReadOnlyObject) -> list[str]:
         """Return what else a pod was meant to have and has not."""
         own = self.workload_of(pod)
-        return [] if own is None else list(lost_fields(own.meant(pod).spec, pod["spec"], "spec"))
+        return [] if own is None else list(lost_fields(own.pod_spec(pod), pod["spec"], "spec"))
 
     # Taints
 
@@ -343,6 +352,12 @@ def _lost(spec: ReadOnlyObject, obj: ReadOnlyObject) -> list[str]:
 
 def _shown(toleration: ReadOnlyObject) -> str:
     return " ".join(f"{key}={toleration[key]}" for key in sorted(toleration))
+
+
+def _without_required_affinity(spec: ReadOnlyObject) -> ReadOnlyObject:
+    affinity = spec.get("affinity") or {}
+    of_nodes = {key: value for key, value in (affinity.get("nodeAffinity") or {}).items() if key != _REQUIRED}
+    return {**spec, "affinity": {**affinity, "nodeAffinity": of_nodes}} if affinity else spec
 
 
 def _with_spec(manifest: ReadOnlyObject, spec: ReadOnlyObject) -> ReadOnlyObject:

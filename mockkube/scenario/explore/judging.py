@@ -6,7 +6,7 @@ counted, the invariant is broken, so nothing is called safe beside harm.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
@@ -38,6 +38,23 @@ class Judged:
 
     harm: Harm
     breaks: tuple[Break, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Pods that are lacking at one moment and would not be if all components had changed."""
+
+    stuck: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Waiting pods by uid: the workload, and what the scheduler has said."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """By uid, the workloads of objects whose pods the API server refuses."""
+    lacking: Mapping[str, int] = field(default_factory=dict)
+    """How many pods each workload lacks."""
+
+    def __or__(self, later: "Shortfall") -> "Shortfall":
+        both = self.lacking.keys() | later.lacking.keys()
+        lacking = {name: max(self.lacking.get(name, 0), later.lacking.get(name, 0)) for name in sorted(both)}
+        return Shortfall({**self.stuck, **later.stuck}, {**self.refused, **later.refused}, lacking)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +119,10 @@ class Judging:
         """Return the pods that wait for a node."""
         return {name: pod for name, pod in self._mirror.all(PODS).items() if _waits(pod)}
 
-    async def judge(
-        self,
-        seen: Sequence[Fact],
-        failing: Sequence[ReadOnlyObject],
-        asking: Asking,
-        *,
-        looping: bool,
-        ended: Phase | None,
-    ) -> Judged:
-        """Say what a move did; `ended` says which way all have changed now, if they have.
+    async def look(
+        self, seen: Sequence[Fact], failing: Sequence[ReadOnlyObject], asking: Asking, *, looping: bool = False
+    ) -> Shortfall:
+        """Return the pods that are lacking now; `seen` is what has happened in the move.
 
         `failing` are the objects that their controllers fail on.
         """
@@ -119,15 +130,33 @@ class Judging:
         failed = {obj["metadata"].get("uid", ""): obj for obj in failing if self._is_refused(obj)}
         refused = [] if looping else [obj for obj in failed.values() if await self._would_run(obj, asking)]
         lacking = await self._lacking(seen, stuck, refused, asking)
-        counts = _counts(seen, looping=looping)
-        missing = sum(lacking.values())
+        return Shortfall(
+            {pod["metadata"]["uid"]: (self._named(pod), message(pod)) for pod in stuck},
+            {obj["metadata"]["uid"]: self._named(obj) for obj in refused},
+            lacking,
+        )
+
+    def judge(
+        self, seen: Sequence[Fact], now: Shortfall, before: Shortfall, *, looping: bool, ended: Phase | None
+    ) -> Judged:
+        """Say what a move did; `ended` says which way all have changed now, if they have.
+
+        `now` is what is lacking at the end of the move, `before` what was lacking in the middle of it, between a
+        change and a disturbance or between two disturbances.
+        """
+        whole = before | now
+        missing = sum(whole.lacking.values())
         harmful_loop = looping and _is_unasked(seen)
-        harm = Harm(**counts, refused=len(refused), loops=int(harmful_loop), stuck=len(stuck), missing=missing)
+        counts = {**_counts(seen, looping=looping), "refused": len(whole.refused), "stuck": len(whole.stuck)}
+        harm = Harm(**counts, loops=int(harmful_loop), missing=missing)
         wanted = {demand.name for demand in self._plan.demands}
-        found = [*self._of_facts(seen, looping=harmful_loop), *self._of_stuck(stuck)]
+        found = [*self._of_facts(seen, looping=harmful_loop), *_of_stuck(now)]
+        found += [replace(one, passing=True) for one in _of_stuck(before)]
         breaks = [one for one in found if one.invariant in wanted]
-        explained = {one.workload for one in breaks} if ended is None else set()
-        found = [*self._of_missing(lacking, refused, explained), *self._of_end(ended)]
+        named = {one.workload for one in breaks}
+        found = [*_of_missing(now, named if ended is None else set()), *self._of_end(ended)]
+        over = {name: count for name, count in before.lacking.items() if name not in now.lacking}
+        found += [replace(one, passing=True) for one in _of_missing(Shortfall({}, before.refused, over), named)]
         return Judged(harm.only(wanted), once([*breaks, *(one for one in found if one.invariant in wanted)]))
 
     def _of_facts(self, seen: Sequence[Fact], *, looping: bool) -> list[Break]:
@@ -157,13 +186,6 @@ class Judging:
                 if not present or not await present.goes_to():
                     found.append(pod)
         return found
-
-    def _of_stuck(self, stuck: Sequence[ReadOnlyObject]) -> list[Break]:
-        breaks = []
-        for pod in {self._named(pod): pod for pod in stuck}.values():
-            name = self._named(pod)
-            breaks.append(Break(invariants.ADMITTED_SCHEDULABLE, f"{name}: stays Pending: {message(pod)}", name))
-        return breaks
 
     def _named(self, pod: ReadOnlyObject) -> str:
         own = self._intent.workload_of(pod)
@@ -219,18 +241,6 @@ class Judging:
         has = {_target(pod) for pod in self._intent.pods(own, self._mirror) if not _finished(pod)}
         return any(node not in has for node in self._intent.daemon_nodes(own, self._mirror))
 
-    def _of_missing(
-        self, lacking: Mapping[str, int], refused: Sequence[ReadOnlyObject], explained: Collection[str]
-    ) -> list[Break]:
-        """Return the workloads that lack pods; in the middle of an order only those that nothing else explains."""
-        told = {name: count for name, count in lacking.items() if name not in explained}
-        breaks = [Break(invariants.REPLICAS_UP, f"{name}: {n} not ready", name) for name, n in told.items()]
-        for obj in refused:
-            name = self._named(obj)
-            if name not in told and name not in explained:
-                breaks.append(Break(invariants.REPLICAS_UP, f"{name}: the API server refuses what it makes", name))
-        return breaks
-
     # What is asked when all have changed
 
     def _of_end(self, ended: Phase | None) -> list[Break]:
@@ -251,6 +261,21 @@ class Judging:
             return Break(demand.name, "there is no such object")
         wrong = differences(demand.expected, dict(found), {})
         return Break(demand.name, "; ".join(map(str, wrong))) if wrong else None
+
+
+def _of_stuck(lacking: Shortfall) -> list[Break]:
+    said = dict(lacking.stuck.values())
+    text = "stays Pending"
+    return [Break(invariants.ADMITTED_SCHEDULABLE, f"{name}: {text}: {why}", name) for name, why in said.items()]
+
+
+def _of_missing(short: Shortfall, explained: Collection[str]) -> list[Break]:
+    """Return the workloads that lack pods; in the middle of an order only those that nothing else explains."""
+    told = {name: count for name, count in short.lacking.items() if name not in explained}
+    breaks = [Break(invariants.REPLICAS_UP, f"{name}: {n} not ready", name) for name, n in told.items()]
+    others = [name for name in short.refused.values() if name not in told and name not in explained]
+    text = "the API server refuses what it makes"
+    return [*breaks, *(Break(invariants.REPLICAS_UP, f"{name}: {text}", name) for name in others)]
 
 
 def _counts(seen: Sequence[Fact], *, looping: bool) -> dict[str, int]:

@@ -27,7 +27,14 @@ from mockkube.scenario.explore.plan import (
     When,
     WrittenOrder,
 )
-from mockkube.scenario.explore.written import ChangeEntry, DemandEntry, OrderEntry, PlanFile, SpecEntry
+from mockkube.scenario.explore.written import (
+    ChangeEntry,
+    DemandEntry,
+    DisturbanceEntry,
+    OrderEntry,
+    PlanFile,
+    SpecEntry,
+)
 from mockkube.scenario.fields import Place, read
 from mockkube.scenario.located import read_file, read_text
 from mockkube.scenario.written import CHAINSAW_KIND
@@ -159,15 +166,15 @@ class _Reading:
         return tuple(given)
 
     def _disturbances(self, spec: SpecEntry) -> tuple[Disturbance, ...]:
-        return tuple(
-            Disturbance(
-                entry.name,
-                self._actions(entry.do, "disturbances", index, "do"),
-                When(entry.when),
-                frozenset(Phase(phase) for phase in entry.phases),
-            )
-            for index, entry in enumerate(spec.disturbances)
-        )
+        return tuple(self._disturbance(entry, index) for index, entry in enumerate(spec.disturbances))
+
+    def _disturbance(self, entry: DisturbanceEntry, index: int) -> Disturbance:
+        phases = frozenset(Phase(phase) for phase in entry.phases)
+        if When(entry.when) is When.BEFORE_DOWN and Phase.DOWN not in phases:
+            at = self._place("disturbances", index, "phases")
+            raise at.error("with `when: before-down` it belongs to the way down: leave `phases` out")
+        actions = self._actions(entry.do, "disturbances", index, "do")
+        return Disturbance(entry.name, actions, When(entry.when), phases)
 
     def _written(self, entry: OrderEntry, components: Order, index: int) -> WrittenOrder:
         at = self._place("orders", index, "order")

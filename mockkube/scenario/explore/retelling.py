@@ -10,6 +10,7 @@ from mockkube.scenario.explore.invariants import INVARIANTS
 from mockkube.scenario.explore.orders import Moves
 from mockkube.scenario.explore.plan import Plan
 from mockkube.scenario.explore.proofs import Proof, proof
+from mockkube.scenario.explore.search import Break
 from mockkube.scenario.explore.stepping import Journey, story
 from mockkube.scenario.explore.verdict import Counterexample
 
@@ -20,9 +21,16 @@ def scenario_of(plan: Plan, example: Counterexample, journey: Journey | None = N
     The moves are played once to see what they do, unless `journey` has made them already.
     """
     played = journey or asyncio.run(story(plan, example.moves))
-    broken = next(one for one in played.told[-1].taken.breaks if one.invariant == example.invariant)
+    broken = _broken(played, example.invariant)
+    if broken.passing:  # a scenario can only show what is so at its end
+        played = asyncio.run(story(plan, example.moves, example.invariant))
+        broken = _broken(played, example.invariant)
     shown = proof(plan, broken, played)
     return _written(plan, example.invariant, example.text, played, shown)
+
+
+def _broken(journey: Journey, invariant: str) -> Break:
+    return next(one for one in journey.told[-1].taken.breaks if one.invariant == invariant)
 
 
 def retold(plan: Plan, invariant: str, text: str, moves: Moves, shown: Proof) -> str:

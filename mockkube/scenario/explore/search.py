@@ -4,7 +4,7 @@ Where a step leads depends on the state of the cluster and on the step alone. So
 first pair of them that is new; only such walks are walked, and every other is put together of what is known.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -29,6 +29,8 @@ class Break:
     """Whose pods it is about, as `deployment/web`."""
     ran: bool = field(default=False, compare=False)
     """Whether it befell a pod that ran when the step began: among several that are equal, which is chance."""
+    passing: bool = field(default=False, compare=False)
+    """Whether it is over at the end of the step: it held before something else happened in the same step."""
 
 
 def once(breaks: Iterable[Break]) -> tuple[Break, ...]:
@@ -51,6 +53,10 @@ class Taken:
     """The components that had something to decide in it."""
     eventful: bool = True
     """Whether anything was created, changed, ended or restarted in it, beside the component that changes."""
+    accepted: frozenset[str] = field(default=frozenset(), compare=False)
+    """The actions of the plan that were accepted in it or before it."""
+    refused: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Those that were refused, with the reason."""
 
 
 @dataclass(slots=True)

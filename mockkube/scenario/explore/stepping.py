@@ -21,7 +21,7 @@ from mockkube.scenario.explore.exercised import exercised, happened
 from mockkube.scenario.explore.explaining import Why, explained
 from mockkube.scenario.explore.intent import Intent
 from mockkube.scenario.explore.journal import Journal, OperatorWorld
-from mockkube.scenario.explore.judging import Asking, Judging, message
+from mockkube.scenario.explore.judging import Asking, Judged, Judging, Shortfall, message
 from mockkube.scenario.explore.memory import failing, remembered
 from mockkube.scenario.explore.mirror import PODS, Mirror
 from mockkube.scenario.explore.observing import Fact, facts
@@ -40,6 +40,10 @@ PATIENCE: Final = 4
 
 class HotLoop(Exception):
     """Pods are made over and over."""
+
+
+class Found(Exception):
+    """The invariant that is looked for is broken."""
 
 
 class Watchful:
@@ -117,18 +121,32 @@ class Journey:
         self._move: Move | None = None
         self._looping = False
         self._refused: list[str] = []
+        self._first_unread = 0
+        """Where in the trace it begins what has not been read."""
+        self._seen: list[Fact] = []
+        """What has happened in the move."""
+        self._short = Shortfall()
+        """What was lacking in the middle of the move."""
+        self._paused = False
+        """Whether time has passed in the move."""
+        self._accepted: set[str] = set()
+        """The actions of the plan that have been accepted, in any move."""
+        self._rejected: dict[str, str] = {}
+        """Those that have been refused, with the reason."""
+        self._until = ""
+        """An invariant: the move ends where it is first found broken."""
 
     async def __aenter__(self) -> Self:
         await self._stack.enter_async_context(self.laboratory)
         for change in self.plan.changes:
-            if not self._is_so_anyway(change.before):
+            if change.component not in self.laboratory.components() or not self._is_so_anyway(change.before):
                 await self._set(change.component, change.before)
         await self._nodes()
-        for action in self.plan.setup:
-            await self._act(action)
+        for number, action in enumerate(self.plan.setup, 1):
+            await self._act(action, f"setup, step {number}")
         await self._settle()
         self.laboratory.chooser = self._chooser
-        self.judging.take(facts(self.laboratory.trace.steps, self.intent, self.mirror, self._times))
+        self._read()
         self._state = self.state()
         return self
 
@@ -154,12 +172,14 @@ class Journey:
 
     # Moves
 
-    async def take(self, move: Move) -> Taken:
-        """Make a move, let its time pass, and say what it did."""
+    async def take(self, move: Move, until: str = "") -> Taken:
+        """Make a move, let its time pass, and say what it did; stop where an invariant is broken, if one is given."""
+        self._until = until
         trace = self.laboratory.trace.steps
         first, began = len(trace), self.laboratory.clock.monotonic()
         self._looping, self._refused = False, []
-        self._move = move
+        self._move, self._seen, self._short = move, [], Shortfall()
+        self._paused = False
         self._chooser.begin(trace)
         self.judging.begin()
         waited, invalid = bool(self.judging.waiting()), self._journal.invalid
@@ -168,9 +188,11 @@ class Journey:
         except (HotLoop, LivelockError):
             self._looping = True
             self.script.cut_off(self.laboratory.clock.monotonic())
+        except Found:
+            pass
         steps = trace[first:]
-        seen = tuple(facts(steps, self.intent, self.mirror, self._times))
-        self.judging.take(seen)
+        self._read()
+        seen = tuple(self._seen)
         self.intent.forget(self.mirror)
         if isinstance(move, Turns):
             self.judging.measure()
@@ -178,9 +200,11 @@ class Journey:
         down = isinstance(move, Changes | Happens) and move.phase is Phase.DOWN
         refusing = down and self._journal.invalid > invalid and any(map(is_api_server, self.plan.components))
         taken = replace(
-            await self._judged(move, seen),
+            await self._judged(move),
             exercised=self._exercised(steps, waited=waited, refused=refusing),
             eventful=happened(steps) or refusing,
+            accepted=frozenset(self._accepted),
+            refused=dict(self._rejected),
         )
         ended, refused = self.laboratory.clock.monotonic(), tuple(self._refused)
         stuck = tuple(f"{name}: {message(pod)}" for name, pod in self.judging.waiting().items())
@@ -201,16 +225,16 @@ class Journey:
                 await self._pass()
                 for one in self.plan.disturbances:
                     if one.when is When.EVERY_STEP and phase in one.phases:
-                        await self._disturb(one.actions)
+                        await self._disturb(one.name, one.actions)
             case Happens(_, name):
-                await self._disturb(next(one.actions for one in self.plan.disturbances if one.name == name))
+                await self._disturb(name, next(one.actions for one in self.plan.disturbances if one.name == name))
             case Turns(prepares):
                 written = next((one for one in self.plan.orders if one.name == prepares), None)
                 for one in self.plan.disturbances:
                     if one.when is When.BEFORE_DOWN:
-                        await self._disturb(one.actions)
+                        await self._disturb(one.name, one.actions)
                 if written is not None:
-                    await self._disturb(written.prepare)
+                    await self._disturb(written.name, written.prepare)
             case Again():
                 for component in reversed(self.plan.components):
                     await self._change(component, Phase.UP)
@@ -225,17 +249,45 @@ class Journey:
         self.script.component(component, setting, description)
         await self.laboratory.set(component, version=setting.version, gates=setting.gates)
 
-    async def _disturb(self, given: Sequence[Action]) -> None:
-        for action in given:
-            await self._act(action)
+    async def _disturb(self, name: str, given: Sequence[Action]) -> None:
+        if self._paused:
+            await self._look()
+        for number, action in enumerate(given, 1):
+            await self._act(action, f"{name}, step {number}")
         await self._pass()
 
-    async def _act(self, action: Action) -> None:
+    async def _act(self, action: Action, name: str) -> None:
         refused = await actions.play(self.world, action)
         if refused:
             self._refused.append(refused)
+            self._rejected.setdefault(name, refused)
         else:
+            self._accepted.add(name)
             self.script.action(action)
+
+    def _read(self) -> None:
+        """Take in what has happened since it was last looked at."""
+        trace = self.laboratory.trace.steps
+        seen = tuple(facts(trace[self._first_unread :], self.intent, self.mirror, self._times))
+        self._first_unread = len(trace)
+        self.judging.take(seen)
+        self._seen += seen
+
+    async def _look(self) -> None:
+        """Note which pods are lacking before something else happens, which may end it."""
+        self._read()
+        now = await self._lacking()
+        self._short |= now
+        if self._until and any(one.invariant == self._until for one in self._judgement(now).breaks):
+            raise Found
+
+    async def _lacking(self) -> Shortfall:
+        asking = Asking(self.world.client(), self.laboratory.clock, self._scheduler())
+        fails = failing(self.laboratory, self.mirror)
+        return await self.judging.look(self._seen, fails, asking, looping=self._looping)
+
+    def _judgement(self, now: Shortfall, ended: Phase | None = None) -> Judged:
+        return self.judging.judge(self._seen, now, self._short, looping=self._looping, ended=ended)
 
     async def _pass(self) -> None:
         """Let a step's time pass; users try again what was not accepted."""
@@ -252,6 +304,7 @@ class Journey:
             else:
                 self._pending.remove(manifest)
         await self.passes(self.plan.seconds)
+        self._paused = True
 
     async def _settle(self) -> None:
         self.script.settle()
@@ -268,10 +321,8 @@ class Journey:
 
     # What came of it
 
-    async def _judged(self, move: Move, seen: Sequence[Fact]) -> Taken:
-        asking = Asking(self.world.client(), self.laboratory.clock, self._scheduler())
-        fails = failing(self.laboratory, self.mirror)
-        judged = await self.judging.judge(seen, fails, asking, looping=self._looping, ended=self._ended(move))
+    async def _judged(self, move: Move) -> Taken:
+        judged = self._judgement(await self._lacking(), self._ended(move))
         self._state = self.state()
         return Taken(judged.harm, judged.breaks, self._state)
 
@@ -310,9 +361,12 @@ async def walk(plan: Plan, moves: Moves) -> Walked:
     return Walked(moves, start, tuple(taken))
 
 
-async def story(plan: Plan, moves: Moves) -> Journey:
-    """Make all moves on a new cluster, which explains itself; return it, over as it is, to be looked at."""
+async def story(plan: Plan, moves: Moves, until: str = "") -> Journey:
+    """Make all moves on a new cluster, which explains itself; return it, over as it is, to be looked at.
+
+    With `until`, an invariant, the last move ends where that is first found broken.
+    """
     async with Journey(plan, explains=True) as journey:
-        for move in moves:
-            await journey.take(move)
+        for number, move in enumerate(moves, 1):
+            await journey.take(move, until if number == len(moves) else "")
     return journey

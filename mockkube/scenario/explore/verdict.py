@@ -1,6 +1,6 @@
 """What comes out of an exploration: every order with its harm, what was written about it, and how it breaks."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Protocol
@@ -124,6 +124,8 @@ class Exploration:
     """How fast each hot loop goes, the fastest first; one for each way components can be told in which there is one."""
     checked: Checked | None = None
     """What came of playing a sample of ways from start to end, if that was asked for."""
+    never_accepted: Mapping[str, str] = field(default_factory=dict)
+    """The actions of the plan that were refused wherever they were tried, with the reason."""
     doubts: int = 0
     """How many of them broke other invariants that time: only these could change a verdict."""
 
@@ -204,10 +206,17 @@ def judge(
         surprises=len(known.surprises),
         doubts=known.doubts,
         rates=tuple(rates),
+        never_accepted=_never_accepted(known.steps.values()),
     )
     if not checks:
         return found
     return replace(found, checked=check(known, [walk.moves for walk in ways], play, count=checks, seed=plan.seed))
+
+
+def _never_accepted(steps: Collection[Taken]) -> Mapping[str, str]:
+    accepted = frozenset[str]().union(*(step.accepted for step in steps))
+    refused = {name: reason for step in steps for name, reason in step.refused.items()}
+    return {name: refused[name] for name in sorted(refused) if name not in accepted}
 
 
 def _taken(known: Known, walk: Walk) -> Sequence[Taken]:

@@ -1,7 +1,8 @@
 """The commands of kubectl that scenarios use. Each returns what kubectl would print, in its words."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from http import HTTPStatus
 from typing import Any, Final
 
 import yaml
@@ -11,7 +12,7 @@ from mockkube.api.printers.jsonpath import PathError
 from mockkube.api.printers.jsonpath_template import compile_template
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.protocol import Deletion, PatchType, Propagation
+from mockkube.client.protocol import Deletion, Key, PatchType, Propagation, Selection
 from mockkube.scenario.errors import Failure
 from mockkube.scenario.kinds import Named
 from mockkube.scenario.kubectl.applying import patch_of, remembered
@@ -254,6 +255,93 @@ def _cordoning(unschedulable: bool, told: str) -> Command:
     return change
 
 
+async def _drain(asked: Asked) -> list[str]:
+    # upstream 1.36: kubectl/pkg/cmd/drain/drain.go, kubectl/pkg/drain/filters.go
+    asked.line.known(
+        "--ignore-daemonsets", "--force", "--delete-emptydir-data", "--grace-period", "--timeout", "--selector",
+        "--pod-selector", "--disable-eviction",
+    )  # fmt: skip
+    words = asked.line.words
+    nodes = await asked.objects(["node", *words] if words else ["nodes"])
+    told = []
+    for node in nodes:
+        await asked.client.patch("Node", node.key, {"spec": {"unschedulable": True}}, media=PatchType.MERGE)
+        told.append(f"{node} cordoned")
+    for node in nodes:
+        on_node = Selection("", asked.line.flag("--pod-selector"), f"spec.nodeName={node.key.name}")
+        pods = (await asked.client.list("Pod", on_node)).items
+        if wrong := list(_undrainable(asked, pods)):
+            raise Failure(f'error: unable to drain node "{node.key.name}" due to error: {", ".join(wrong)}')
+        going = [pod for pod in pods if not _is_of_daemon_set(pod)]
+        told += [line for pod in going for line in await _evict(asked, pod)]
+        told.append(f"{node} drained")
+    return told
+
+
+def _undrainable(asked: Asked, pods: Iterable[ReadOnlyObject]) -> Iterator[str]:
+    finished = ("Succeeded", "Failed")
+    alive = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in finished]
+    local = [pod for pod in alive if any("emptyDir" in one for one in pod["spec"].get("volumes") or ())]
+    kinds = (
+        ("DaemonSet-managed Pods", "--ignore-daemonsets to ignore", [pod for pod in pods if _is_of_daemon_set(pod)]),
+        ("Pods that declare no controller", "--force to override", [pod for pod in alive if not _controller(pod)]),
+        ("Pods with local storage", "--delete-emptydir-data to override", local),
+    )
+    for what, remedy, found in kinds:
+        if found and not asked.line.on(remedy.partition(" ")[0]):
+            names = ", ".join(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in found)
+            yield f"cannot delete {what} (use {remedy}): {names}"
+
+
+def _controller(pod: ReadOnlyObject) -> str:
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return next((str(one["kind"]) for one in owners if one.get("controller")), "")
+
+
+def _is_of_daemon_set(pod: ReadOnlyObject) -> bool:
+    return _controller(pod) == "DaemonSet"
+
+
+async def _evict(asked: Asked, pod: ReadOnlyObject) -> list[str]:
+    """Evict a pod and wait until it is gone; a disruption budget that forbids it now may allow it later."""
+    metadata = pod["metadata"]
+    key = Key(metadata["namespace"], metadata["name"])
+    body: Object = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": key.name}}
+    body["metadata"]["namespace"] = key.namespace
+    grace = asked.line.flag("--grace-period")
+    if grace:
+        body["deleteOptions"] = {"gracePeriodSeconds": int(grace)}
+    refusals: list[str] = []
+
+    async def evicted() -> bool:
+        try:
+            if asked.line.on("--disable-eviction"):
+                await asked.client.delete("Pod", key, Deletion(grace_seconds=int(grace) if grace else None))
+            else:
+                await asked.client.create("Pod", body, subresource="eviction", name=key.name)
+        except NotFound:
+            return True
+        except ApiError as error:
+            if error.code != HTTPStatus.TOO_MANY_REQUESTS:
+                raise
+            refusals.append(error.message)
+            return False
+        return True
+
+    async def gone() -> bool:
+        try:
+            present = await asked.client.get("Pod", key)
+        except NotFound:
+            return True
+        return bool(present["metadata"]["uid"] != metadata["uid"])
+
+    patience = asked.world.scene.deletion_timeout
+    if not (await asked.world.until(evicted, patience) and await asked.world.until(gone, patience)):
+        why = f": {refusals[-1]}" if refusals else ""
+        raise Failure(f'error: timed out waiting for pod "{key.name}" to be evicted{why}')
+    return [f"evicting pod {key.namespace}/{key.name}", f"pod/{key.name} evicted"]
+
+
 async def _scale(asked: Asked) -> list[str]:
     asked.line.known("--replicas", "--selector", "--all")
     count = asked.line.flag("--replicas")
@@ -328,6 +416,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "taint": _taint,
     "cordon": _cordoning(True, "cordoned"),
     "uncordon": _cordoning(False, "uncordoned"),
+    "drain": _drain,
     "scale": _scale,
     "rollout": _rollout,
 }

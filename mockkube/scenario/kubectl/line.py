@@ -19,7 +19,7 @@ _SWITCHES: Final = frozenset(
     {
         "--all-namespaces", "--overwrite", "--force", "--all", "--now", "--server-side", "--force-conflicts",
         "--ignore-not-found", "--no-headers", "--show-labels", "--dry-run", "--wait", "--delete-emptydir-data",
-        "--ignore-daemonsets", "--list", "--validate",
+        "--ignore-daemonsets", "--list", "--validate", "--disable-eviction",
     }
 )  # fmt: skip
 

@@ -27,6 +27,7 @@ def table(result: Exploration) -> str:
         f"{result.walks} walks, {result.states} different states, {result.steps} different steps, "
         f"{result.played} played; seed {result.plan.seed}"
     )
+    lines += [f"never accepted: {name}: {reason}" for name, reason in result.never_accepted.items()]
     if result.surprises:
         lines.append(f"{result.surprises} steps came out otherwise when played again: counts of other ways may be off")
     if result.checked is not None:
@@ -142,6 +143,7 @@ def as_json(result: Exploration) -> dict[str, Any]:
         "notExercised": {str(phase): list(result.not_exercised(phase)) for phase in Phase},
         "refuted": [written.name for written, _ in result.refuted],
         "unconfirmed": [written.name for written, _ in result.unconfirmed],
+        "neverAccepted": dict(result.never_accepted),
         "loops": [one.as_json() for one in result.rates],
         **_checked_json(result),
     }

@@ -69,3 +69,9 @@ def test_gates_of_before_are_not_told_any_more_when_a_component_has_changed() ->
     entry = '{version: "1.34", from: {gates: {TaintTolerationCEL: true}}}'
     plan = parse(PLAN.replace("{gates: {TaintTolerationComparisonOperators: true}}", entry, 1))
     assert plan.changes[0].after.gates == {"TaintTolerationCEL": None}
+
+
+def test_what_happens_before_the_way_down_cannot_be_limited_to_the_way_up() -> None:
+    plan = PLAN.replace("- name: a restart", "- name: a restart\n      when: before-down\n      phases: [up]")
+    with pytest.raises(ScenarioError, match="leave `phases` out"):
+        parse(plan)
