@@ -105,7 +105,10 @@ class Cluster:
 
     async def __aenter__(self) -> Running:
         async with AsyncExitStack() as stack:
-            running = await self._start(stack)
+            try:
+                running = await self._start(stack)
+            except Unavailable as error:  # once open, too: the disk is full, the file or the database is gone
+                raise StartError(f"{error}: make it available, or give another --db") from None
             self._stack = stack.pop_all()
         return running
 
@@ -166,17 +169,15 @@ class Cluster:
             raise ConfigurationError(f"--db: {error}") from None
         except (FormatTooNew, Locked) as error:
             raise StartError(f"{error}; or give another --db") from None
-        except Unavailable as error:
-            raise StartError(f"{error}: make it available, or give another --db") from None
 
     async def _open_control(self, stack: AsyncExitStack) -> Store:
         """Return the started store of the control resources."""
-        path = self._directory.control
         try:
-            url = MEMORY if self._configuration.ephemeral else f"sqlite:///{path}"
+            url = MEMORY if self._configuration.ephemeral else f"sqlite:///{self._directory.control}"
             return await stack.enter_async_context(open_store(url))
         except Unavailable as error:
-            raise StartError(f"{error}: move {path} away to begin without the settings kept there") from None
+            remedy = "make it available, or move it away to begin without the settings kept there"
+            raise StartError(f"{error}: {remedy}") from None
 
     async def _interior(
         self, stack: AsyncExitStack, store: Store, credentials: Credentials, listening: socket.socket
@@ -234,7 +235,7 @@ async def _define_stages(server: Server) -> None:
 
     try:
         await server.create_object(DEFINITION)
-    except ApiError as error:
+    except (ApiError, Unavailable) as error:
         _LOG.warning("stages cannot be defined: %s", error)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 import yaml
+from mockkube_storage.errors import Unavailable
 
 from mockkube.cluster.assembly import Cluster
 from mockkube.cluster.certificates import Certificates
@@ -187,6 +188,26 @@ async def test_an_address_of_another_machine_is_named(cluster: Fixture) -> None:
 async def test_a_database_nobody_knows_is_named(cluster: Fixture) -> None:
     with pytest.raises(ConfigurationError, match="--db: no storage engine for 'cassandra://x'"):
         await cluster(db="cassandra://x").__aenter__()
+
+
+async def test_a_store_that_fails_while_the_cluster_starts_is_named(
+    cluster: Fixture, built: list[Any], directory: StateDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def create_object(self: object, obj: object) -> None:
+        raise Unavailable("lab.db", "database or disk is full")
+
+    made = cluster(nodes=1)
+    build = made._build
+    monkeypatch.setattr(made, "_build", lambda given: _with(build(given), create_object, monkeypatch))
+    with pytest.raises(StartError, match=r"lab\.db is not available: database or disk is full: make it"):
+        await made.__aenter__()
+    assert built[0].stopping.is_set()
+    assert directory.holder() is None
+
+
+def _with(server: Server, create_object: Any, monkeypatch: pytest.MonkeyPatch) -> Server:
+    monkeypatch.setattr(type(server), "create_object", create_object)
+    return server
 
 
 async def test_a_ready_file_that_cannot_be_written_stops_all_of_it(
