@@ -38,7 +38,7 @@ class Write:
     time: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Tracker:
     """Keeps the managedFields of one kind, for what is written through one of its endpoints."""
 

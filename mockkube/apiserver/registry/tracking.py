@@ -1,5 +1,9 @@
-"""Who manages which field of what is written here: the managedFields of every write, and server-side apply."""
+"""Update managedFields on every write, and apply objects server-side.
 
+upstream 1.36: apimachinery/pkg/util/managedfields
+"""
+
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,14 +27,14 @@ from mockkube.apiserver.registry.resource import Call, Resource, result_without_
 from mockkube.runtime.text_cache import cache_of_texts
 
 _MANAGER_MAX: Final = 128
+# Objects beyond this size are not cached by shape, because they rarely repeat.
 _FORM_BYTES_MAX: Final = 16 * 1024
-"""The forms of larger objects are not remembered."""
-_CREATED: Final[BoundedCache[Any, tuple[Tracker, Object]]] = BoundedCache(512)
-"""The fields of created objects by form, with the tracker that found them."""
+# fieldsV1 of created objects by shape, with the updater that computed them.
+_CREATED: Final[BoundedCache[Any, tuple[weakref.ref[Tracker], Object]]] = BoundedCache(512)
 
 
 class Trackers:
-    """The trackers of one server, each made when first needed."""
+    """Managed-fields updaters of one server, each created when first needed."""
 
     def __init__(self, schema: Schema, codec: Codec) -> None:
         self._schema = schema
@@ -39,7 +43,7 @@ class Trackers:
         self._trackers: dict[tuple[str, str, str, str], Tracker] = {}
 
     def of(self, resource: Resource, subresource: str) -> Tracker:
-        """The tracker of what is written through an endpoint of a resource."""
+        """Return the updater for writes to a resource or subresource."""
         kind = resource.kind
         key = (kind.group, resource.version, kind.kind, subresource)
         if key not in self._trackers:
@@ -47,7 +51,7 @@ class Trackers:
         return self._trackers[key]
 
     def scale(self, subresource: str = "scale") -> Tracker:
-        """The tracker of writes to a workload's scale."""
+        """Return the updater for writes to the Scale of a workload."""
         node = self._schema.node("io.k8s.api.autoscaling.v1.Scale")
         key = ("autoscaling", "v1", "Scale", subresource)
         if key not in self._trackers:
@@ -61,17 +65,17 @@ class Trackers:
         return Tracker(kind, api_version, self._types.type_of(node), empty, merger, subresource)
 
     def reach(self, group: str, kind: str, api_version: str, subresource: str) -> Reach:
-        """The fields an endpoint writes."""
+        """Return the fields that a resource or subresource writes (upstream: ResetFieldsStrategy)."""
         return reach(group, kind, subresource)
 
     def moved(self, obj: Object, origin: str, target: str) -> Object:
-        """An object, without its managers, in another version."""
+        """Convert an object without managedFields to another version."""
         return conversions.convert(obj, origin, target)
 
 
 @dataclass(frozen=True, slots=True)
 class VersionConverter:
-    """An object in another version of its group, for managers that wrote in that version."""
+    """Converter between the versions of a kind, for managers that wrote in another version."""
 
     schema: Schema
     types: TypeCompiler
@@ -80,7 +84,7 @@ class VersionConverter:
     moved: Callable[[Object, str, str], Object]
 
     def convert(self, typed: Typed, version: str) -> Typed | None:
-        """The object in that version; None if there is no such version."""
+        """Return the object in that version; None if the version does not exist any more."""
         if typed.version == version:
             return typed
         group, _, short = version.rpartition("/")
@@ -94,7 +98,7 @@ class VersionConverter:
 
 @cache_of_texts(maxsize=256)
 def manager_of(field_manager: str, user_agent: str) -> str:
-    """The name a write is remembered by: what the client says, else its user agent up to the first slash."""
+    """Return the manager's name: what the client sets, else its user agent up to the first slash."""
     # upstream 1.36: apiserver/pkg/endpoints/handlers/create.go, managerOrUserAgent
     if field_manager:
         return field_manager
@@ -104,13 +108,13 @@ def manager_of(field_manager: str, user_agent: str) -> str:
 
 
 def write_of(resource: Resource, call: Call, options: WriteOptions) -> Write:
-    """Who writes now."""
+    """Return manager and time of this write."""
     now = render_time(resource.services.clock.now())
     return Write(manager_of(options.field_manager, call.user_agent), now)
 
 
 def track(resource: Resource, call: Call, live: ReadOnlyObject | None, new: Object, options: WriteOptions) -> Object:
-    """The new object with its managedFields brought up to date. All of the resource's version."""
+    """Return the new object with updated managedFields. Both objects are of the resource's version."""
     tracker = resource.services.trackers.of(resource, call.subresource)
     write = write_of(resource, call, options)
     if live is None and "managedFields" not in new["metadata"]:
@@ -119,14 +123,17 @@ def track(resource: Resource, call: Call, live: ReadOnlyObject | None, new: Obje
 
 
 def _created(tracker: Tracker, new: Object, write: Write) -> Object:  # hot: every creation
-    """The new object with its one manager. Objects of one form have the same fields: these are computed once."""
+    """Return a new object with its only manager.
+
+    Objects of the same shape have the same fields, so the fields are computed once for each shape.
+    """
     key = (tracker.version, tracker.kind, tracker.subresource, _form(new, item=False))
     known, fields = _CREATED.get(key) or (None, {})
-    if known is not tracker:
+    if known is None or known() is not tracker:
         tracked = tracker.update(tracker.empty, new, write)
         entries = tracked["metadata"].get("managedFields", [])
         if len(entries) == 1 and len(encoding.dumps(tracked)) <= _FORM_BYTES_MAX:
-            _CREATED.put(key, (tracker, entries[0]["fieldsV1"]))
+            _CREATED.put(key, (weakref.ref(tracker), entries[0]["fieldsV1"]))
         return tracked
     entry = {
         "manager": ManagerId.updater(write.manager, tracker.version, "").name,
@@ -140,16 +147,17 @@ def _created(tracker: Tracker, new: Object, write: Write) -> Object:  # hot: eve
 
 
 def _form(value: Any, *, item: bool) -> Any:
-    """What of a value decides which fields it has: all keys, and the plain values that tell list items apart."""
+    """Return what decides which fields a value has: all keys, and scalars by which list items are identified."""
     if value.__class__ is list:
         return "[", *[_form(one, item=True) if one.__class__ in (dict, list) else (one,) for one in value]
+    # Any scalar of a list item may be part of its key in an associative list.
     if item:
         return tuple([(k, _form(v, item=False) if v.__class__ in (dict, list) else v) for k, v in value.items()])
     return tuple([(k, _form(v, item=False) if v.__class__ in (dict, list) else v is None) for k, v in value.items()])
 
 
 def apply(resource: Resource, call: Call, live: ReadOnlyObject | None, applied: Any, options: WriteOptions) -> Object:
-    """What an apply makes of the live object; it is still to be decoded."""
+    """Return the live object with an object applied to it; it still has to be decoded."""
     tracker = resource.services.trackers.of(resource, call.subresource)
     given = applied if isinstance(applied, dict) else {}
     write = write_of(resource, call, options)
@@ -165,7 +173,7 @@ def applied_by(
     write: Write,
     options: WriteOptions,
 ) -> Object:
-    """Apply with this tracker; what can go wrong in upstream's words."""
+    """Apply with this updater; raise errors with upstream's texts."""
     try:
         return tracker.apply(live, applied, write, force=bool(options.force))
     except BadApply as error:
