@@ -95,9 +95,9 @@ ANOTHER_POD: Document = {
 TAINT: Document = {"taint": "node-1 sla=950:NoExecute"}
 GT, EXISTS = tolerates("Gt", "NoSchedule"), tolerates("Exists", "NoSchedule")
 GT_NO_EXECUTE = tolerates("Gt", "NoExecute")
-NEWER: Document = {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-    {"matchExpressions": [{"key": "driver", "operator": "SemverGt", "values": ["1.2.0"]}]},
-]}}}}  # fmt: skip
+TERM: Document = {"matchExpressions": [{"key": "driver", "operator": "SemverGt", "values": ["1.2.0"]}]}
+REQUIRED: Document = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [TERM]}}
+NEWER: Document = {"affinity": {"nodeAffinity": REQUIRED}}
 UNCORDONED = [{"expression": "taint.key == 'node.kubernetes.io/unschedulable'"}]
 
 
