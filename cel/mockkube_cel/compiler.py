@@ -56,7 +56,7 @@ class Compiler:
         except PlanError as failure:
             return Compiled(text, tree.type, error=f"program instantiation failed: {failure}", is_internal=True)
         estimate = Estimator(self._functions, self._sizes).cost(tree) if estimates else None
-        return Compiled(text, tree.type, program, estimate=estimate, names=frozenset(_names(tree)))
+        return Compiled(text, tree.type, program, estimate=estimate, names=frozenset(_referenced_names(tree)))
 
     def _check(self, source: Source) -> tuple[Node | None, str]:
         """Return the checked tree and no error, or None and the error."""
@@ -66,20 +66,20 @@ class Compiler:
         except BadSyntax:
             return None, source.render(errors.describe(source))
         if parser.issues:
-            return None, _render(source, parser.issues)
+            return None, _render_issues(source, parser.issues)
         checker = Checker(self._schema, self._functions)
         checker.check(tree)
         # Validators read types, so they run only on a tree that type-checks, as in cel-go.
         issues = checker.issues or validate(tree)
-        return (None, _render(source, issues)) if issues else (tree, "")
+        return (None, _render_issues(source, issues)) if issues else (tree, "")
 
 
-def _names(tree: Node) -> Iterator[str]:
+def _referenced_names(tree: Node) -> Iterator[str]:
     if isinstance(tree, Ident):
         yield tree.name
     for child in tree.children():
-        yield from _names(child)
+        yield from _referenced_names(child)
 
 
-def _render(source: Source, issues: list[Issue]) -> str:
+def _render_issues(source: Source, issues: list[Issue]) -> str:
     return source.render([source.locate(issue) for issue in issues])

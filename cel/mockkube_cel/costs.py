@@ -12,12 +12,12 @@ from mockkube_cel.sizes import LARGEST, ONE, REGEX_FACTOR, TRAVERSAL_FACTOR, Cos
 from mockkube_cel.values import size_of
 
 # Charged for nearly every call on a string: a look-up is cheaper than a multiplication of floats and a ceiling.
-_TABLE: Final = tuple(math.ceil(length * TRAVERSAL_FACTOR) for length in range(1024))
+_TRAVERSAL_COSTS: Final = tuple(math.ceil(length * TRAVERSAL_FACTOR) for length in range(1024))
 
 
 def traversal(length: int) -> int:
     """Return the cost of reading that many characters."""
-    return _TABLE[length] if length < 1024 else math.ceil(length * TRAVERSAL_FACTOR)
+    return _TRAVERSAL_COSTS[length] if length < 1024 else math.ceil(length * TRAVERSAL_FACTOR)
 
 
 UNIT: Final[CallEstimate] = CallEstimate(ONE)

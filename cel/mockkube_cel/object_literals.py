@@ -81,11 +81,11 @@ def to_json(value: Any) -> Any:
         case list():
             return [to_json(item) for item in value]
         case dict():
-            return {_key(key): to_json(item) for key, item in value.items()}
+            return {_json_key(key): to_json(item) for key, item in value.items()}
     raise NotJson(f"no JSON for a value of type {go_type_name(value)}")
 
 
-def _key(key: Any) -> str:
+def _json_key(key: Any) -> str:
     found = from_key(key)
     if not isinstance(found, str):
         raise NotJson(f"map key of type {go_type_name(found)} is not a string")

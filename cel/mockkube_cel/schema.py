@@ -58,7 +58,7 @@ class Schema:
             return types.type_of_type(types.struct(name))
         if name in _TYPE_NAMES:
             return types.type_of_type(_TYPE_NAMES[name])
-        if self._is_built(name):
+        if self._is_object_type(name):
             return types.type_of_type(types.struct(name))
         if name in _MESSAGES:
             return types.type_of_type(types.WELL_KNOWN.get(name, types.struct(name)))
@@ -66,21 +66,21 @@ class Schema:
 
     def fields(self, message: str) -> Mapping[str, CelType] | None:
         """Return the fields of a message, None if there is no such message."""
-        if self._is_built(message):
+        if self._is_object_type(message):
             return object_literals.fields(message)
         return self.messages.get(message, _MESSAGES.get(message))
 
     def is_message(self, name: str) -> bool:
         """Return whether the type can be constructed as `name{...}`."""
-        return name in self.messages or name in _MESSAGES or self._is_built(name)
+        return name in self.messages or name in _MESSAGES or self._is_object_type(name)
 
     def type_named(self, name: str) -> CelType | None:
         """Return the type that a name denotes as a value; upstream resolves fewer here than in the checker."""
         if name in _TYPE_NAMES:
             return _TYPE_NAMES[name]
-        if self._is_built(name):
+        if self._is_object_type(name):
             return types.struct(name)
         return types.struct(name) if name in _MESSAGES and name not in types.WELL_KNOWN else None
 
-    def _is_built(self, name: str) -> bool:
+    def _is_object_type(self, name: str) -> bool:
         return self.builds and object_literals.is_object_type(name)

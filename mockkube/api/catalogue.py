@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ALL: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 CREATE: Final = ("create",)
-_CHANGE: Final = ("get", "patch", "update")
+_WRITE_VERBS: Final = ("get", "patch", "update")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Subresource:
     group_version: str = ""
 
 
-STATUS: Final = Subresource("status", "", _CHANGE)
-SCALE: Final = Subresource("scale", "Scale", _CHANGE, "autoscaling/v1")
+STATUS: Final = Subresource("status", "", _WRITE_VERBS)
+SCALE: Final = Subresource("scale", "Scale", _WRITE_VERBS, "autoscaling/v1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def stable(version: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _IndexEntry:
     """A row of the index: a kind, and `module:attribute` of its record, empty for a plain kind."""
 
     info: KindInfo
@@ -84,17 +84,17 @@ class _Entry:
     converts: bool
 
 
-def _entry(row: dict[str, Any]) -> _Entry:
+def _parse_entry(row: dict[str, Any]) -> _IndexEntry:
     record, converts = row.pop("record"), row.pop("converts", False)
     row["subresources"] = tuple(
         Subresource(**{**one, "verbs": tuple(one["verbs"])}) for one in row.get("subresources", ())
     )
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
     info = KindInfo(**values)
-    return _Entry(info, record, converts)
+    return _IndexEntry(info, record, converts)
 
 
-_INDEX: Final = tuple(map(_entry, json.loads(resources.files("mockkube.api").joinpath("data/kinds.json").read_bytes())))
+_INDEX: Final = tuple(map(_parse_entry, json.loads(resources.files("mockkube.api").joinpath("data/kinds.json").read_bytes())))
 KINDS: Final = tuple(entry.info for entry in _INDEX)
 _BY_NAME: Final = {(entry.info.group, entry.info.kind): entry for entry in _INDEX}
 # Kinds whose versions differ by more than their name.

@@ -30,7 +30,7 @@ class Found:
 
 Decoder = Callable[[Any, Found], Any]
 # Whole numbers below are written without a point.
-_PLAIN_MAX: Final = 1e15
+_INTEGRAL_FLOAT_MAX: Final = 1e15
 _EMPTY_SCALARS: Final = {
     Shape.STRING: "",
     Shape.BYTES: None,
@@ -70,25 +70,25 @@ class Codec:
     def _compile(self, node: Node) -> Decoder:
         match node.shape:
             case Shape.STRUCT:
-                return self._struct(node)
+                return self._compile_struct(node)
             case Shape.LIST:
                 assert node.item is not None
-                return _list(self.decoder(node.item), empty_of(node.item))
+                return _make_list_decoder(self.decoder(node.item), empty_of(node.item))
             case Shape.MAP:
                 assert node.item is not None
-                return _map(self.decoder(node.item), _empty_value_of(node.item))
+                return _make_map_decoder(self.decoder(node.item), _make_null_replacement(node.item))
             case Shape.ANY if node.item is not None:
-                return _schema_or(SCHEMA_OR[node.definition], self.decoder(node.item))
+                return _make_schema_or_decoder(SCHEMA_OR[node.definition], self.decoder(node.item))
             case shape:
                 return _SCALARS[shape]
 
-    def _struct(self, node: Node) -> Decoder:
+    def _compile_struct(self, node: Node) -> Decoder:
         decoders: dict[str, tuple[Decoder, bool]] = {}
         always: list[tuple[str, Callable[[], Any]]] = []
         for field in node.fields.values():
             decoders[field.name] = (
                 self.decoder(field.node),
-                _dropped_when_empty(field.node, field.pointer, field.omit_empty),
+                _is_dropped_when_empty(field.node, field.pointer, field.omit_empty),
             )
             if field.always_written:
                 always.append((field.name, (lambda: None) if field.pointer else empty_of(field.node)))
@@ -115,7 +115,7 @@ class Codec:
         return decode
 
 
-def _dropped_when_empty(node: Node, pointer: bool, omit_empty: bool) -> bool:
+def _is_dropped_when_empty(node: Node, pointer: bool, omit_empty: bool) -> bool:
     """Return whether an empty value of this field is dropped on write; empty lists and maps always are."""
     if node.shape in (Shape.LIST, Shape.MAP):
         return True
@@ -133,7 +133,7 @@ def empty_of(node: Node) -> Callable[[], Any]:
     return (lambda: {name: make() for name, make in fields}) if fields else dict
 
 
-def _schema_or(other: type, decoder: Decoder) -> Decoder:
+def _make_schema_or_decoder(other: type, decoder: Decoder) -> Decoder:
     """Return the decoder of a field that holds a schema or another type; unknown fields are not reported."""
 
     # upstream 1.36: apiextensions-apiserver/pkg/apis/apiextensions/v1/marshal.go
@@ -149,14 +149,14 @@ def _schema_or(other: type, decoder: Decoder) -> Decoder:
     return decode
 
 
-def _empty_value_of(node: Node) -> Callable[[], Any]:
+def _make_null_replacement(node: Node) -> Callable[[], Any]:
     """Return a function that makes the value which replaces null in a map."""
     # Go decodes null to an empty slice of bytes, which JSON shows as an empty text.
     return (lambda: "") if node.shape is Shape.BYTES else empty_of(node)
 
 
-def _list(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
-    if decoder is _string:
+def _make_list_decoder(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
+    if decoder is _decode_string:
 
         def decode_strings(value: Any, found: Found) -> Any:
             if value.__class__ is not list:
@@ -164,7 +164,7 @@ def _list(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
             # Lists of strings are the most common ones: one that holds nothing but strings is shared, not copied.
             for item in value:
                 if item.__class__ is not str:
-                    return ["" if item is None else _string(item, found) for item in value]
+                    return ["" if item is None else _decode_string(item, found) for item in value]
             return value
 
         return decode_strings
@@ -177,7 +177,7 @@ def _list(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
     return decode
 
 
-def _map(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
+def _make_map_decoder(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
     def decode(value: Any, found: Found) -> Any:
         if value.__class__ is not dict:
             raise Mismatch
@@ -186,37 +186,37 @@ def _map(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
     return decode
 
 
-def _string(value: Any, found: Found) -> Any:
+def _decode_string(value: Any, found: Found) -> Any:
     if value.__class__ is not str:
         raise Mismatch
     return value
 
 
-def _bool(value: Any, found: Found) -> Any:
+def _decode_bool(value: Any, found: Found) -> Any:
     if value.__class__ is not bool:
         raise Mismatch
     return value
 
 
-def _int32(value: Any, found: Found) -> Any:
+def _decode_int32(value: Any, found: Found) -> Any:
     if value.__class__ is not int or not -(1 << 31) <= value < 1 << 31:
         raise Mismatch
     return value
 
 
-def _int64(value: Any, found: Found) -> Any:
+def _decode_int64(value: Any, found: Found) -> Any:
     if value.__class__ is not int or not -(1 << 63) <= value < 1 << 63:
         raise Mismatch
     return value
 
 
-def _float(value: Any, found: Found) -> Any:
+def _decode_float(value: Any, found: Found) -> Any:
     if value.__class__ is not float and value.__class__ is not int:
         raise Mismatch
-    return int(value) if value.__class__ is float and value.is_integer() and abs(value) < _PLAIN_MAX else value
+    return int(value) if value.__class__ is float and value.is_integer() and abs(value) < _INTEGRAL_FLOAT_MAX else value
 
 
-def _bytes(value: Any, found: Found) -> Any:
+def _decode_bytes(value: Any, found: Found) -> Any:
     if value.__class__ is not str:
         raise Mismatch
     try:
@@ -230,7 +230,7 @@ def _bytes(value: Any, found: Found) -> Any:
             raise Mismatch from error
 
 
-def _quantity(value: Any, found: Found) -> Any:
+def _decode_quantity(value: Any, found: Found) -> Any:
     if value.__class__ not in (str, int, float):
         raise Mismatch
     try:
@@ -239,40 +239,40 @@ def _quantity(value: Any, found: Found) -> Any:
         raise Mismatch from error
 
 
-def _int_or_string(value: Any, found: Found) -> Any:
+def _decode_int_or_string(value: Any, found: Found) -> Any:
     if value.__class__ is str:
         return value
-    return _int32(value, found)
+    return _decode_int32(value, found)
 
 
-def _time(value: Any, found: Found) -> Any:
+def _decode_time(value: Any, found: Found) -> Any:
     try:
         return canonical_time(value)
     except (ValueError, TypeError) as error:
         raise Mismatch from error
 
 
-def _micro_time(value: Any, found: Found) -> Any:
+def _decode_micro_time(value: Any, found: Found) -> Any:
     try:
         return canonical_micro_time(value)
     except (ValueError, TypeError) as error:
         raise Mismatch from error
 
 
-def _any(value: Any, found: Found) -> Any:
+def _decode_any(value: Any, found: Found) -> Any:
     return value
 
 
 _SCALARS: Final[dict[Shape, Decoder]] = {
-    Shape.STRING: _string,
-    Shape.BYTES: _bytes,
-    Shape.BOOL: _bool,
-    Shape.INT32: _int32,
-    Shape.INT64: _int64,
-    Shape.FLOAT: _float,
-    Shape.QUANTITY: _quantity,
-    Shape.INT_OR_STRING: _int_or_string,
-    Shape.TIME: _time,
-    Shape.MICRO_TIME: _micro_time,
-    Shape.ANY: _any,
+    Shape.STRING: _decode_string,
+    Shape.BYTES: _decode_bytes,
+    Shape.BOOL: _decode_bool,
+    Shape.INT32: _decode_int32,
+    Shape.INT64: _decode_int64,
+    Shape.FLOAT: _decode_float,
+    Shape.QUANTITY: _decode_quantity,
+    Shape.INT_OR_STRING: _decode_int_or_string,
+    Shape.TIME: _decode_time,
+    Shape.MICRO_TIME: _decode_micro_time,
+    Shape.ANY: _decode_any,
 }

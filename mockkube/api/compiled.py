@@ -12,38 +12,38 @@ class CompiledTable(Generic[K, V]):
     """Table that compiles its entries, which may need one another; threads see only finished ones."""
 
     def __init__(self) -> None:
-        self._done: dict[K, V] = {}
-        self._begun: dict[K, V] = {}
+        self._published: dict[K, V] = {}
+        self._in_progress: dict[K, V] = {}
         self._depth = 0
         self._lock = RLock()
 
     def get(self, key: K) -> V | None:
         """Return the entry of a key if it is compiled."""
-        return self._done.get(key)
+        return self._published.get(key)
 
     def find(self, key: K, compile_: Callable[[], V], meanwhile: V) -> V:
         """Return the entry of a key, compiled if it is new; until then its parts get `meanwhile`."""
-        known = self._done.get(key)
+        known = self._published.get(key)
         if known is not None:
             return known
         with self._lock:
-            known = self._done.get(key) or self._begun.get(key)
+            known = self._published.get(key) or self._in_progress.get(key)
             if known is not None:
                 return known
-            self._begun[key] = meanwhile
+            self._in_progress[key] = meanwhile
             self._depth += 1
             try:
-                entry = self._begun[key] = compile_()
+                entry = self._in_progress[key] = compile_()
             except BaseException:
-                self._begun.pop(key, None)
+                self._in_progress.pop(key, None)
                 raise
             finally:
                 self._depth -= 1
             # Entries refer to each other: they are published together, once the outermost one is complete.
             if not self._depth:
-                self._done.update(self._begun)
-                self._begun.clear()
+                self._published.update(self._in_progress)
+                self._in_progress.clear()
             return entry
 
     def __getitem__(self, key: K) -> V:
-        return self._done[key]
+        return self._published[key]

@@ -31,84 +31,84 @@ def unknown_fields(node: Node, value: Any, at: str = "") -> Iterator[str]:
 
 def mismatch(node: Node, value: Any) -> str:
     """Return the error that ends the decoding, else the first type error, as `encoding/json` words it."""
-    errors = list(_mismatches(node, value, "", ""))
-    fatal = next((one for one in errors if isinstance(one, _Fatal)), None)
+    errors = list(_type_errors(node, value, "", ""))
+    fatal = next((one for one in errors if isinstance(one, _FatalMessage)), None)
     return fatal or next(iter(errors), "json: cannot unmarshal the value")
 
 
-class _Fatal(str):
+class _FatalMessage(str):
     """Error of a type that parses its own text: it ends the decoding, while others are collected."""
 
     __slots__ = ()
 
 
-def _mismatches(node: Node, value: Any, struct: str, path: str) -> Iterator[str]:
+def _type_errors(node: Node, value: Any, struct: str, path: str) -> Iterator[str]:
     if value is None:
         return
     match node.shape:
         case Shape.STRUCT:
             if not isinstance(value, dict):
-                yield _cannot(value, struct, path, node.go)
+                yield _unmarshal_error(value, struct, path, node.go)
                 return
             own = node.go.rpartition(".")[2]
             for key, item in value.items():
                 if (field := node.fields.get(key)) is not None:
-                    yield from _mismatches(field.node, item, own, f"{path}.{field.go_path}" if path else field.go_path)
+                    yield from _type_errors(field.node, item, own, f"{path}.{field.go_path}" if path else field.go_path)
         case Shape.LIST:
             if not isinstance(value, list):
-                yield _cannot(value, struct, path, node.go)
+                yield _unmarshal_error(value, struct, path, node.go)
             elif node.item is not None:
                 for item in value:
-                    yield from _mismatches(node.item, item, struct, path)
+                    yield from _type_errors(node.item, item, struct, path)
         case Shape.MAP:
             if not isinstance(value, dict):
-                yield _cannot(value, struct, path, node.go)
+                yield _unmarshal_error(value, struct, path, node.go)
             elif node.item is not None:
                 for item in value.values():
-                    yield from _mismatches(node.item, item, struct, path)
+                    yield from _type_errors(node.item, item, struct, path)
         case Shape.ANY if node.item is not None:
             if isinstance(value, dict):
-                yield from map(_Fatal, _mismatches(node.item, value, struct, path))
+                yield from map(_FatalMessage, _type_errors(node.item, value, struct, path))
             elif SCHEMA_OR[node.definition] is bool and not isinstance(value, bool):
-                yield _Fatal("boolean or JSON schema expected")
+                yield _FatalMessage("boolean or JSON schema expected")
         case _:
-            yield from _scalar_mismatch(node, value, struct, path)
+            yield from _scalar_type_errors(node, value, struct, path)
 
 
-def _scalar_mismatch(node: Node, value: Any, struct: str, path: str) -> Iterator[str]:
+def _scalar_type_errors(node: Node, value: Any, struct: str, path: str) -> Iterator[str]:
     match node.shape:
         case Shape.STRING:
             if not isinstance(value, str):
-                yield _cannot(value, struct, path, node.go or "string")
+                yield _unmarshal_error(value, struct, path, node.go or "string")
         case Shape.BOOL:
             if not isinstance(value, bool):
-                yield _cannot(value, struct, path, node.go or "bool")
+                yield _unmarshal_error(value, struct, path, node.go or "bool")
         case Shape.INT32 | Shape.INT64:
             bits = 31 if node.shape is Shape.INT32 else 63
             if isinstance(value, bool) or not isinstance(value, int) or not -(1 << bits) <= value < 1 << bits:
-                yield _cannot(value, struct, path, node.go or _GO_SCALARS[node.shape])
+                yield _unmarshal_error(value, struct, path, node.go or _GO_SCALARS[node.shape])
         case Shape.FLOAT:
             if isinstance(value, bool) or not isinstance(value, int | float):
-                yield _cannot(value, struct, path, node.go or "float64")
+                yield _unmarshal_error(value, struct, path, node.go or "float64")
         case Shape.BYTES:
             if not isinstance(value, str):
-                yield _cannot(value, struct, path, "[]uint8")
+                yield _unmarshal_error(value, struct, path, "[]uint8")
             else:
-                yield from _base64(value)
+                yield from _base64_errors(value)
         case Shape.INT_OR_STRING:
-            yield from _int_or_string(value, struct, path)
+            yield from _int_or_string_errors(value, struct, path)
         case _:
-            yield from _parsed(node.shape, value, struct, path)
+            yield from _parse_errors(node.shape, value, struct, path)
 
 
-def _cannot(value: Any, struct: str, path: str, go: str) -> str:
-    described = _described(value, numeric=go in _GO_SCALARS.values() and go != "bool")
+def _unmarshal_error(value: Any, struct: str, path: str, go: str) -> str:
+    described = _describe_value(value, numeric=go in _GO_SCALARS.values() and go != "bool")
     if path:
         return f"json: cannot unmarshal {described} into Go struct field {struct}.{path} of type {go}"
     return f"json: cannot unmarshal {described} into Go value of type {go}"
 
 
-def _described(value: Any, *, numeric: bool = False) -> str:
+def _describe_value(value: Any, *, numeric: bool = False) -> str:
     """Return the JSON kind of a value; with `numeric`, a number is shown as well."""
     match value:
         case bool():
@@ -123,7 +123,7 @@ def _described(value: Any, *, numeric: bool = False) -> str:
             return f"number {value}" if numeric else "number"
 
 
-def _base64(text: str) -> Iterator[str]:
+def _base64_errors(text: str) -> Iterator[str]:
     """Yield Go's error for invalid base64: the offset of the first bad byte."""
     offset = _first_bad_byte(text.encode())
     if offset is not None:
@@ -153,39 +153,39 @@ def _first_bad_byte(text: bytes) -> int | None:
     return None
 
 
-def _int_or_string(value: Any, struct: str, path: str) -> Iterator[str]:
+def _int_or_string_errors(value: Any, struct: str, path: str) -> Iterator[str]:
     if isinstance(value, str):
         return
     if isinstance(value, bool) or not isinstance(value, int) or not -(1 << 31) <= value < 1 << 31:
-        yield _Fatal(_cannot(value, struct, path, "int32"))
+        yield _FatalMessage(_unmarshal_error(value, struct, path, "int32"))
 
 
-def _parsed(shape: Shape, value: Any, struct: str, path: str) -> Iterator[str]:
+def _parse_errors(shape: Shape, value: Any, struct: str, path: str) -> Iterator[str]:
     """Yield the errors of types that parse their own text."""
     try:
         if shape is Shape.QUANTITY:
             quantity.canonical(value if isinstance(value, str | int | float) else "{}")
         elif shape in (Shape.TIME, Shape.MICRO_TIME):
             if not isinstance(value, str):
-                yield _Fatal(_cannot(value, struct, path, "string"))
+                yield _FatalMessage(_unmarshal_error(value, struct, path, "string"))
             elif shape is Shape.TIME:
                 times.parse_time(value)
             else:
                 times.parse_micro_time(value)
     except (ValueError, TypeError) as error:
-        yield _Fatal(error)
+        yield _FatalMessage(error)
 
 
 def misfit(node: Node, value: Any) -> str:
     """Return the first type error, as the converter of unstructured objects words it."""
     # upstream 1.36: apimachinery/pkg/runtime/converter.go
-    return next(_misfits(node, value), "cannot convert the value")
+    return next(_conversion_errors(node, value), "cannot convert the value")
 
 
 _GO_KINDS: Final = ((bool, "bool"), (str, "string"), (int, "int64"), (float, "float64"), (dict, "map"), (list, "slice"))
 
 
-def _misfits(node: Node, value: Any) -> Iterator[str]:
+def _conversion_errors(node: Node, value: Any) -> Iterator[str]:
     if value is None:
         return
     kind = next((name for python, name in _GO_KINDS if isinstance(value, python)), "")
@@ -196,26 +196,26 @@ def _misfits(node: Node, value: Any) -> Iterator[str]:
                 return
             for key, item in value.items():
                 if (field := node.fields.get(key)) is not None:
-                    yield from _misfits(field.node, item)
+                    yield from _conversion_errors(field.node, item)
         case Shape.LIST | Shape.MAP:
             expected = "slice" if node.shape is Shape.LIST else "map"
             if kind != expected:
                 yield f"cannot restore {expected} from {kind}"
             elif node.item is not None:
                 for item in value if expected == "slice" else value.values():
-                    yield from _misfits(node.item, item)
+                    yield from _conversion_errors(node.item, item)
         case Shape.STRING | Shape.BOOL | Shape.INT32 | Shape.INT64 | Shape.FLOAT:
-            yield from _misfit_scalar(node, value, kind)
+            yield from _scalar_conversion_errors(node, value, kind)
         case Shape.BYTES if kind != "string":
             yield f"cannot restore slice from {kind}"
         case Shape.BYTES:
             # The converter hands bytes on to the JSON decoder, whose error it wraps.
-            yield from (f"error decoding from json: {complaint}" for complaint in _base64(value))
+            yield from (f"error decoding from json: {complaint}" for complaint in _base64_errors(value))
         case _:
-            yield from _scalar_mismatch(node, value, "", "")
+            yield from _scalar_type_errors(node, value, "", "")
 
 
-def _misfit_scalar(node: Node, value: Any, kind: str) -> Iterator[str]:
+def _scalar_conversion_errors(node: Node, value: Any, kind: str) -> Iterator[str]:
     expected = {Shape.STRING: "string", **_GO_SCALARS}[node.shape]
     if expected == kind or (expected == "float64" and kind == "int64"):
         return

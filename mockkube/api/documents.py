@@ -40,7 +40,7 @@ def read_json(body: bytes) -> Any:
         raise Unreadable(f"json parse error: {go_json.complaint(body)}") from error
     # Counting bytes is cheap and never counts too few, so most bodies need no walk over their values.
     opened = body.count(b"{") + body.count(b"[")
-    if opened > DEPTH_MAX and _deeper_than(value, DEPTH_MAX):
+    if opened > DEPTH_MAX and _is_deeper_than(value, DEPTH_MAX):
         raise Unreadable(f"json parse error: {TOO_DEEP}")
     if opened > CONTAINERS_MAX:
         check_containers(count_containers(value))
@@ -79,35 +79,35 @@ class Repeats:
 
     def told(self, unknown: Sequence[str] = (), *, typed: bool = False) -> list[str]:
         """Return an error for each duplicate and each unknown field."""
-        return [*self.lines, *self._of_fields(unknown, typed=typed)]
+        return [*self.lines, *self._field_errors(unknown, typed=typed)]
 
     def told_at_once(self, unknown: Sequence[str] = (), *, typed: bool = False) -> str:
         """Return the same errors in one text."""
         lines = "".join(f"\n  {line}" for line in self.lines)
         texts = [f"yaml: unmarshal errors:{lines}"] if lines else []
-        return ", ".join([*texts, *self._of_fields(unknown, typed=typed)])
+        return ", ".join([*texts, *self._field_errors(unknown, typed=typed)])
 
-    def _of_fields(self, unknown: Sequence[str], *, typed: bool) -> list[str]:
+    def _field_errors(self, unknown: Sequence[str], *, typed: bool) -> list[str]:
         """Return the errors of fields; with `typed`, in the order in which Go's decoder meets them."""
         # upstream 1.36: sigs.k8s.io/json
         repeated = [path for path, again in self.fields if again]
         if not typed or not repeated:
-            return _complaints(repeated, unknown)
+            return _format_errors(repeated, unknown)
         # A typed decoder reads the text once, and skips what is below an unknown field.
         inside = tuple(f"{path}{mark}" for path in unknown for mark in ".[")
         found = []
         for path, again in self.fields:
             if path in unknown:
-                found += _complaints([], [path])
+                found += _format_errors([], [path])
             elif again and not path.startswith(inside):
-                found += _complaints([path], [])
+                found += _format_errors([path], [])
         return list(dict.fromkeys(found))
 
 
 NO_REPEATS: Final = Repeats()
 
 
-def _complaints(repeated: Sequence[str], unknown: Sequence[str]) -> list[str]:
+def _format_errors(repeated: Sequence[str], unknown: Sequence[str]) -> list[str]:
     return [f'duplicate field "{path}"' for path in dict.fromkeys(repeated)] + [
         f'unknown field "{path}"' for path in unknown
     ]
@@ -128,7 +128,7 @@ def read_yaml(body: bytes) -> Yaml:
     return yaml_documents.read(body)
 
 
-def _deeper_than(value: Any, levels: int) -> bool:
+def _is_deeper_than(value: Any, levels: int) -> bool:
     """Return whether a value is nested deeper than a number of levels; without recursion."""
     layer = [value]
     for _ in range(levels + 1):
@@ -149,24 +149,24 @@ def repeats(body: bytes, value: Any) -> Repeats:
     # Each key has a colon: if parsing has lost none of them, none was a duplicate.
     if _count_keys(value) == _count_colons(body):
         return NO_REPEATS
-    return Repeats(fields=tuple(_fields(json.loads(body, object_pairs_hook=_Pairs), "")))
+    return Repeats(fields=tuple(_iter_fields(json.loads(body, object_pairs_hook=_Members), "")))
 
 
-class _Pairs(list[tuple[str, Any]]):
+class _Members(list[tuple[str, Any]]):
     """Members of an object as they are in the text, duplicates included."""
 
 
-def _fields(value: Any, at: str) -> Iterator[tuple[str, bool]]:
-    if isinstance(value, _Pairs):
+def _iter_fields(value: Any, at: str) -> Iterator[tuple[str, bool]]:
+    if isinstance(value, _Members):
         keys = set()
         for key, item in value:
             path = f"{at}.{key}" if at else key
             yield path, key in keys
             keys.add(key)
-            yield from _fields(item, path)
+            yield from _iter_fields(item, path)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _fields(item, f"{at}[{index}]")
+            yield from _iter_fields(item, f"{at}[{index}]")
 
 
 def _count_colons(body: bytes) -> int:  # hot: like the next

@@ -14,7 +14,7 @@ _END: Final = "unexpected end of JSON input"
 _Step = Callable[[], Any] | None
 
 
-class _Complaint(Exception):
+class _SyntaxFailure(Exception):
     """First syntax error; ends the scan."""
 
 
@@ -22,7 +22,7 @@ def complaint(text: bytes) -> str:
     """Return Go's message for the first position where a text is no JSON."""
     try:
         _Scanner(text).document()
-    except _Complaint as found:
+    except _SyntaxFailure as found:
         return str(found)
     return "invalid character in string"  # text that Go's parser would mend: broken UTF-8, a lone surrogate
 
@@ -63,7 +63,7 @@ class _Scanner:
         return self.text[self.at : self.at + 1]
 
     def bad(self, char: bytes, where: str) -> NoReturn:
-        raise _Complaint(f"invalid character {quoted(char)} {where}" if char else _END)
+        raise _SyntaxFailure(f"invalid character {quoted(char)} {where}" if char else _END)
 
     def value(self) -> "_Step":
         char = self.peek()
@@ -83,7 +83,7 @@ class _Scanner:
 
     def enter(self, char: bytes) -> "_Step":
         if len(self.open) >= _DEPTH_MAX:
-            raise _Complaint("exceeded max depth")
+            raise _SyntaxFailure("exceeded max depth")
         if self.peek() == (b"}" if char == b"{" else b"]"):
             self.at += 1
             return self.after_value if self.open else None

@@ -77,11 +77,11 @@ def byte_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
 
 
-def _too_long(text: str, length_max: int, unit: str = "characters") -> list[str]:
+def _check_length(text: str, length_max: int, unit: str = "characters") -> list[str]:
     return [f"must be no more than {length_max} {unit}"] if byte_length(text) > length_max else []
 
 
-def _without_dash(name: str) -> str:
+def _mask_trailing_dash(name: str) -> str:
     """Replace a trailing dash: a generateName may end in one, because random letters follow it."""
     return name[:-2] + "a" if len(name) > 1 and name.endswith("-") else name
 
@@ -89,8 +89,8 @@ def _without_dash(name: str) -> str:
 def dns_subdomain(name: str, *, prefix: bool = False, unit: str = "characters") -> list[str]:
     """Check a DNS subdomain: labels joined by dots, 253 bytes at most."""
     if prefix:
-        name = _without_dash(name)
-    found = _too_long(name, SUBDOMAIN_LENGTH_MAX, unit)
+        name = _mask_trailing_dash(name)
+    found = _check_length(name, SUBDOMAIN_LENGTH_MAX, unit)
     if not _SUBDOMAIN_RE.fullmatch(name):
         found.append(form_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
     return found
@@ -98,7 +98,7 @@ def dns_subdomain(name: str, *, prefix: bool = False, unit: str = "characters") 
 
 def dns_subdomain_underscored(name: str) -> list[str]:
     """Check a DNS subdomain that may have underscores."""
-    found = _too_long(name, SUBDOMAIN_LENGTH_MAX)
+    found = _check_length(name, SUBDOMAIN_LENGTH_MAX)
     if not _SUBDOMAIN_UNDERSCORED_RE.fullmatch(name):
         text = (
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', "
@@ -110,7 +110,7 @@ def dns_subdomain_underscored(name: str) -> list[str]:
 
 def wildcard_subdomain(name: str) -> list[str]:
     """Check a DNS subdomain whose first label is a star."""
-    found = _too_long(name, SUBDOMAIN_LENGTH_MAX)
+    found = _check_length(name, SUBDOMAIN_LENGTH_MAX)
     if not _WILDCARD_RE.fullmatch(name):
         text = (
             "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist "
@@ -123,8 +123,8 @@ def wildcard_subdomain(name: str) -> list[str]:
 def dns_label(name: str, *, prefix: bool = False, unit: str = "characters") -> list[str]:
     """Check a DNS label (RFC 1123), 63 bytes at most."""
     if prefix:
-        name = _without_dash(name)
-    found = _too_long(name, LABEL_LENGTH_MAX, unit)
+        name = _mask_trailing_dash(name)
+    found = _check_length(name, LABEL_LENGTH_MAX, unit)
     if not _LABEL_RE.fullmatch(name):
         # upstream names dots as the only problem if the rest is in order.
         dotted = _SUBDOMAIN_RE.fullmatch(name)
@@ -135,8 +135,8 @@ def dns_label(name: str, *, prefix: bool = False, unit: str = "characters") -> l
 def dns1035_label(name: str, *, prefix: bool = False) -> list[str]:
     """Check a DNS label that starts with a letter (RFC 1035)."""
     if prefix:
-        name = _without_dash(name)
-    found = _too_long(name, LABEL_LENGTH_MAX)
+        name = _mask_trailing_dash(name)
+    found = _check_length(name, LABEL_LENGTH_MAX)
     if not _LABEL_1035_RE.fullmatch(name):
         found.append(form_text(_LABEL_1035_TEXT, _LABEL_1035, "my-name", "abc-123"))
     return found
@@ -154,11 +154,11 @@ def path_segment(name: str, *, prefix: bool = False) -> list[str]:
 def qualified_name(name: str) -> list[str]:
     """Check a label key: an optional DNS subdomain and a slash, then a name of 63 bytes at most."""
     # A copy: callers append to the errors, and must not change the cached ones.
-    return list(_qualified_name(name))
+    return list(_check_qualified_name_cached(name))
 
 
 @lru_cache(maxsize=4096)  # keys of labels and annotations: the same few in many objects
-def _qualified_name(name: str) -> tuple[str, ...]:
+def _check_qualified_name_cached(name: str) -> tuple[str, ...]:
     domain, slash, local = name.rpartition("/")
     if "/" in domain:
         text = form_text(_KEY_TEXT, _KEY, *_KEY_EXAMPLES)
@@ -170,7 +170,7 @@ def _qualified_name(name: str) -> tuple[str, ...]:
     if not local:
         found.append(f"name part {NOT_EMPTY}")
     else:
-        found += [f"name part {text}" for text in _too_long(local, LABEL_LENGTH_MAX, "bytes")]
+        found += [f"name part {text}" for text in _check_length(local, LABEL_LENGTH_MAX, "bytes")]
     if not _KEY_RE.fullmatch(local):
         found.append(f"name part {form_text(_KEY_TEXT, _KEY, *_KEY_EXAMPLES)}")
     return tuple(found)
@@ -178,7 +178,7 @@ def _qualified_name(name: str) -> tuple[str, ...]:
 
 def label_value(value: str) -> list[str]:
     """Check the value of a label: empty, or like the name part of its key."""
-    found = _too_long(value, LABEL_LENGTH_MAX, "bytes")
+    found = _check_length(value, LABEL_LENGTH_MAX, "bytes")
     if not _VALUE_RE.fullmatch(value):
         text = f"a valid label must be an empty string or {_KEY_TEXT.removeprefix('must ')}"
         found.append(form_text(text, _VALUE, "MyValue", "my_value", "12345"))
@@ -196,7 +196,7 @@ def c_identifier(name: str) -> list[str]:
     return [form_text(text, _IDENTIFIER, "my_name", "MY_NAME", "MyName")]
 
 
-def _climbing(value: str) -> list[str]:
+def _check_dot_prefix(value: str) -> list[str]:
     if value in (".", ".."):
         return [f"must not be '{value}'"]
     return ["must not start with '..'"] if value.startswith("..") else []
@@ -211,7 +211,7 @@ def env_var_name(name: str) -> list[str]:
             "and must not start with a digit"
         )
         found.append(form_text(text, _ENV, "my.env-name", "MY_ENV.NAME", "MyEnvName1"))
-    return found + _climbing(name)
+    return found + _check_dot_prefix(name)
 
 
 def relaxed_env_var_name(name: str) -> list[str]:
@@ -225,11 +225,11 @@ def relaxed_env_var_name(name: str) -> list[str]:
 
 def config_map_key(key: str) -> list[str]:
     """Check a key of a ConfigMap or Secret, which becomes the name of a file."""
-    found = _too_long(key, SUBDOMAIN_LENGTH_MAX)
+    found = _check_length(key, SUBDOMAIN_LENGTH_MAX)
     if not _CONFIG_KEY_RE.fullmatch(key):
         text = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
         found.append(form_text(text, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
-    return found + _climbing(key)
+    return found + _check_dot_prefix(key)
 
 
 def in_range(value: int, least: int, greatest: int) -> list[str]:
@@ -249,7 +249,7 @@ def unix_id(number: int) -> list[str]:
 
 def port_name(name: str) -> list[str]:
     """Check the IANA name of a port: 15 bytes, a letter, no hyphens at the ends or next to each other."""
-    found = _too_long(name, PORT_NAME_LENGTH_MAX)
+    found = _check_length(name, PORT_NAME_LENGTH_MAX)
     if not _PORT_RE.fullmatch(name):
         found.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not _LETTER_RE.search(name):

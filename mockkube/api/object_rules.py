@@ -23,7 +23,7 @@ Transition = Callable[[ReadOnlyObject, ReadOnlyObject], list[FieldError]]
 # Group and kind.
 KindName = tuple[str, str]
 _LOG: Final = logging.getLogger("mockkube.api")
-_INDEX: Final = re.compile(r"\[[^]]*\]")
+_LIST_INDEX: Final = re.compile(r"\[[^]]*\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class KindRules:
         off = [one for one in self.fields if one.refuse is None and not caps.enabled(one.gate)]
         if not off:
             return
-        used = self._used(old)
+        used = self._fields_in_use(old)
         for found in self.rules.occurrences(new):
             for one in off:
                 if one.definition == found.definition and one not in used:
@@ -81,68 +81,68 @@ class KindRules:
 
     def judge(self, new: ReadOnlyObject, old: ReadOnlyObject | None, caps: Capabilities) -> list[FieldError]:
         """Return the errors of an object; on an update, only those that the stored object does not have."""
-        found = [*self._judge_fields(new, old, caps)]
+        found = [*self._validate_fields(new, old, caps)]
         for one in self.checks:
             if caps.enabled(one.gate):
-                found += self._judge_check(one, new, old)
+                found += self._run_object_check(one, new, old)
         return found
 
-    def _used(self, old: ReadOnlyObject | None) -> Collection[GatedField]:
+    def _fields_in_use(self, old: ReadOnlyObject | None) -> Collection[GatedField]:
         if old is None:
             return ()
         there = {(one.definition, name) for one in self.rules.occurrences(old) for name in one.value}
         return [one for one in self.fields if (one.definition, one.name) in there]
 
-    def _judge_fields(
+    def _validate_fields(
         self, new: ReadOnlyObject, old: ReadOnlyObject | None, caps: Capabilities
     ) -> Iterator[FieldError]:
-        used = self._used(old)
+        used = self._fields_in_use(old)
         for one in self.fields:
             check = one.check if caps.enabled(one.gate) or one in used else one.refuse
             if check is not None:
-                yield from _newly(self._checked(check, one, new), self._checked(check, one, old) if old else ())
+                yield from _drop_known_errors(self._run_field_check(check, one, new), self._run_field_check(check, one, old) if old else ())
 
-    def _checked(self, check: Check, field_rule: GatedField, obj: ReadOnlyObject) -> list[FieldError]:
+    def _run_field_check(self, check: Check, field_rule: GatedField, obj: ReadOnlyObject) -> list[FieldError]:
         return [
             error
             for found in self.rules.occurrences(obj)
             if found.definition == field_rule.definition and field_rule.name in found.value
-            for error in _run(field_rule.gate, check, found.value, found.at)
+            for error in _call_check(field_rule.gate, check, found.value, found.at)
         ]
 
-    def _judge_check(self, rule: GatedCheck, new: ReadOnlyObject, old: ReadOnlyObject | None) -> Iterator[FieldError]:
+    def _run_object_check(self, rule: GatedCheck, new: ReadOnlyObject, old: ReadOnlyObject | None) -> Iterator[FieldError]:
         if rule.check is not None:
-            before = self._errors(rule, rule.check, old) if old is not None and rule.ratchets else ()
-            yield from _newly(self._errors(rule, rule.check, new), before)
+            before = self._find_errors(rule, rule.check, old) if old is not None and rule.ratchets else ()
+            yield from _drop_known_errors(self._find_errors(rule, rule.check, new), before)
         if rule.transition is not None and old is not None:
-            yield from _run(rule.gate, rule.transition, new, old)
+            yield from _call_check(rule.gate, rule.transition, new, old)
 
-    def _errors(self, rule: GatedCheck, check: Check, obj: ReadOnlyObject) -> list[FieldError]:
+    def _find_errors(self, rule: GatedCheck, check: Check, obj: ReadOnlyObject) -> list[FieldError]:
         if not isinstance(rule.target, str):
-            return _run(rule.gate, check, obj, "")
+            return _call_check(rule.gate, check, obj, "")
         found = (one for one in self.rules.occurrences(obj) if one.definition == rule.target)
-        return [error for one in found for error in _run(rule.gate, check, one.value, one.at)]
+        return [error for one in found for error in _call_check(rule.gate, check, one.value, one.at)]
 
 
-def _run(gate: str, check: Callable[..., list[FieldError]], *about: Any) -> list[FieldError]:
+def _call_check(gate: str, check: Callable[..., list[FieldError]], *about: Any) -> list[FieldError]:
     """Call a check of a proposal; raise Internal with its gate if it fails, for its author to find."""
     try:
-        return _in_place(check(*about))
+        return _trim_paths(check(*about))
     except Exception as error:
         _LOG.exception("a check of %s failed", gate)
         raise Internal(f"a check of {gate} failed: {type(error).__name__}: {error}") from error
 
 
-def _in_place(errors: Sequence[FieldError]) -> list[FieldError]:
+def _trim_paths(errors: Sequence[FieldError]) -> list[FieldError]:
     """Remove the leading dot of paths: a check that writes `f"{at}.spec"` may validate a whole object."""
     return [replace(error, field=error.field.removeprefix(".")) for error in errors]
 
 
-def _newly(errors: Sequence[FieldError], before: Sequence[FieldError]) -> Iterator[FieldError]:
+def _drop_known_errors(errors: Sequence[FieldError], before: Sequence[FieldError]) -> Iterator[FieldError]:
     """Yield the errors that the stored object does not have, at any index of a list."""
     # Indexes are left out: inserting an item before a bad one must not turn an old error into a new one.
-    known = {_INDEX.sub("[]", str(error)) for error in before}
-    return (error for error in errors if _INDEX.sub("[]", str(error)) not in known)
+    known = {_LIST_INDEX.sub("[]", str(error)) for error in before}
+    return (error for error in errors if _LIST_INDEX.sub("[]", str(error)) not in known)
 
 
 @dataclass(slots=True, eq=False)
@@ -155,17 +155,17 @@ class ObjectRules:
     checks: tuple[GatedCheck, ...] = ()
     _kinds: dict[KindName, KindRules | None] = field(default_factory=dict)
     # Whether a type contains one that a rule is about, by the identity of its fields.
-    _leading: dict[int, bool] = field(default_factory=dict)
+    _contains_target_by_type: dict[int, bool] = field(default_factory=dict)
 
     def of_kind(self, kind: KindName) -> KindRules | None:
         """Return the rules for objects of a kind; None if there are none."""
         if self.schema is None:
             return None
         if kind not in self._kinds:
-            self._kinds[kind] = self._find(self.schema, kind)
+            self._kinds[kind] = self._make_kind_rules(self.schema, kind)
         return self._kinds[kind]
 
-    def _find(self, schema: Schema, kind: KindName) -> KindRules | None:
+    def _make_kind_rules(self, schema: Schema, kind: KindName) -> KindRules | None:
         reached = {name for node in schema.versions_of(*kind) for name in _definitions_in(node)}
         fields = tuple(one for one in self.fields if one.definition in reached)
         checks = tuple(one for one in self.checks if one.target == kind or one.target in reached)
@@ -182,29 +182,29 @@ class ObjectRules:
         group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
         node = self.schema.kind(group, version, str(obj.get("kind", ""))) if self.schema else None
         if node is not None:
-            yield from self._within(node, obj, "", self._targets)
+            yield from self._walk(node, obj, "", self._targets)
 
-    def _within(self, node: Node, value: Any, at: str, targets: Collection[str]) -> Iterator[Occurrence]:
+    def _walk(self, node: Node, value: Any, at: str, targets: Collection[str]) -> Iterator[Occurrence]:
         match node.shape:
-            case Shape.STRUCT if isinstance(value, dict) and self._leads(node, targets):
+            case Shape.STRUCT if isinstance(value, dict) and self._contains_target(node, targets):
                 if node.definition in targets:
                     yield Occurrence(node.definition, value, at)
                 for name, inner in list(value.items()):
                     if (known := node.fields.get(name)) is not None:
-                        yield from self._within(known.node, inner, f"{at}.{name}" if at else name, targets)
-            case Shape.LIST if isinstance(value, list) and node.item is not None and self._leads(node.item, targets):
+                        yield from self._walk(known.node, inner, f"{at}.{name}" if at else name, targets)
+            case Shape.LIST if isinstance(value, list) and node.item is not None and self._contains_target(node.item, targets):
                 for index, inner in enumerate(value):
-                    yield from self._within(node.item, inner, f"{at}[{index}]", targets)
-            case Shape.MAP if isinstance(value, dict) and node.item is not None and self._leads(node.item, targets):
+                    yield from self._walk(node.item, inner, f"{at}[{index}]", targets)
+            case Shape.MAP if isinstance(value, dict) and node.item is not None and self._contains_target(node.item, targets):
                 for name, inner in value.items():
-                    yield from self._within(node.item, inner, f"{at}[{name}]", targets)
+                    yield from self._walk(node.item, inner, f"{at}[{name}]", targets)
 
-    def _leads(self, node: Node, targets: Collection[str]) -> bool:
+    def _contains_target(self, node: Node, targets: Collection[str]) -> bool:
         """Return whether a type is one of the targets or contains one; other parts are not walked."""
         key = id(node.fields) if node.shape is Shape.STRUCT else id(node)
-        if key not in self._leading:
-            self._leading[key] = any(name in targets for name in _definitions_in(node))
-        return self._leading[key]
+        if key not in self._contains_target_by_type:
+            self._contains_target_by_type[key] = any(name in targets for name in _definitions_in(node))
+        return self._contains_target_by_type[key]
 
 
 def _definitions_in(node: Node) -> Iterator[str]:

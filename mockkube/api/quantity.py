@@ -58,7 +58,7 @@ class Quantity:
 
     def __post_init__(self) -> None:
         if not self.text:
-            object.__setattr__(self, "text", _compose(self.amount, self.format))
+            object.__setattr__(self, "text", _format_canonical(self.amount, self.format))
 
     def __str__(self) -> str:
         return self.text
@@ -90,13 +90,13 @@ class Quantity:
 
     def value(self) -> int:
         """Return the amount in whole units, rounded away from zero, at most what 64 bits hold."""
-        return self._scaled(0)
+        return self._scale_to_integer(0)
 
     def milli(self) -> int:
         """Return the amount in thousandths, rounded away from zero, at most what 64 bits hold."""
-        return self._scaled(3)
+        return self._scale_to_integer(3)
 
-    def _scaled(self, places: int) -> int:
+    def _scale_to_integer(self, places: int) -> int:
         if self.amount.adjusted() + places > 19:
             return self.sign * _INT64_MAX
         scaled = self.amount.scaleb(places, _EXACT).to_integral_value(ROUND_UP)
@@ -105,7 +105,7 @@ class Quantity:
 
 def canonical(value: str | int | float) -> str:
     """Return the form in which the API returns a quantity; raise ValueError with upstream's text if it is none."""
-    return parse(value if isinstance(value, str) else _number(value)).text
+    return parse(value if isinstance(value, str) else _format_json_number(value)).text
 
 
 def parse(text: str) -> Quantity:
@@ -124,29 +124,29 @@ def _parse(text: str) -> Quantity:
         raise ValueError(_WRONG_FORMAT)
     lead, whole, places, suffix = scanned.groups(default="")
     if suffix in _BINARY_SUFFIXES[1:]:
-        return _read_binary(text, lead, whole, places, _BINARY_SUFFIXES.index(suffix))
-    exponent, style = _read_suffix(suffix)
+        return _parse_binary(text, lead, whole, places, _BINARY_SUFFIXES.index(suffix))
+    exponent, style = _parse_suffix(suffix)
     digits = (whole or "0") + places
     scale = exponent - len(places)
     if len(digits) > 18 or scale < _NANO:
-        return _bounded(_round_to_nano(_number_of(lead, whole, places).scaleb(exponent, _EXACT)), style)
+        return _make_bounded(_round_to_nano(_parse_number(lead, whole, places).scaleb(exponent, _EXACT)), style)
     # upstream keeps these texts unchanged, though +5, 05 and 1.500 have shorter canonical forms.
     is_canonical = scale % 3 == 0 and not digits.endswith("000") and not digits.startswith("0")
     amount = Decimal(f"{lead[:1].strip('0')}{digits}E{scale}")
-    return _bounded(amount, style, text if is_canonical else "")
+    return _make_bounded(amount, style, text if is_canonical else "")
 
 
 _parse_cached: Final = lru_cache(CACHE_MAX)(_parse)
 
 
-def _bounded(amount: Decimal, style: Format, text: str = "") -> Quantity:
+def _make_bounded(amount: Decimal, style: Format, text: str = "") -> Quantity:
     """Return a quantity with a bounded amount; its text shows the exact one."""
     if amount.adjusted() < _DIGITS_MAX:
         return Quantity(amount, style, text)
-    return Quantity(Decimal((amount.is_signed(), (1,), _DIGITS_MAX)), style, text or _compose(amount, style))
+    return Quantity(Decimal((amount.is_signed(), (1,), _DIGITS_MAX)), style, text or _format_canonical(amount, style))
 
 
-def _read_suffix(suffix: str) -> tuple[int, Format]:
+def _parse_suffix(suffix: str) -> tuple[int, Format]:
     if suffix in _DECIMAL:
         return _DECIMAL[suffix], Format.DECIMAL_SI
     try:
@@ -159,9 +159,9 @@ def _read_suffix(suffix: str) -> tuple[int, Format]:
     return (exponent + 2**31) % 2**32 - 2**31, Format.DECIMAL_EXPONENT
 
 
-def _read_binary(text: str, lead: str, whole: str, places: str, power: int) -> Quantity:
+def _parse_binary(text: str, lead: str, whole: str, places: str, power: int) -> Quantity:
     plain = not places and len(whole or "0") <= 14 - 3 * power
-    number = _number_of(lead, whole or "0" if plain else whole, places)
+    number = _parse_number(lead, whole or "0" if plain else whole, places)
     amount = _EXACT.multiply(number, Decimal(1024**power))
     if plain:
         # The same short cut as for decimals: +1Ki stays, 8Ki is composed anew.
@@ -172,7 +172,7 @@ def _read_binary(text: str, lead: str, whole: str, places: str, power: int) -> Q
     return Quantity(capped, Format.BINARY_SI)
 
 
-def _number_of(lead: str, whole: str, places: str) -> Decimal:
+def _parse_number(lead: str, whole: str, places: str) -> Decimal:
     if not (lead.strip("+-") or whole or places):
         raise ValueError(_WRONG_NUMBER)
     return Decimal(f"{lead}{whole}.{places}")
@@ -189,12 +189,12 @@ def _is_integer(amount: Decimal) -> bool:
     return amount.adjusted() >= 0 and amount == amount.to_integral_value(ROUND_UP)
 
 
-def _compose(amount: Decimal, style: Format) -> str:
+def _format_canonical(amount: Decimal, style: Format) -> str:
     """Return the amount with the largest suffix that leaves no fraction."""
     if not amount:
         return "0"
     if style is Format.BINARY_SI and abs(amount) >= 1024 and _is_integer(amount):
-        return _compose_binary(int(amount))
+        return _format_binary(int(amount))
     # Printed, not taken apart: a tuple of a million digits takes a second.
     coefficient, _, power = f"{amount.copy_abs():E}".partition("E")
     whole, _, places = coefficient.partition(".")
@@ -210,7 +210,7 @@ def _compose(amount: Decimal, style: Format) -> str:
     return f"{'-' if amount < 0 else ''}{mantissa}{suffix}"
 
 
-def _compose_binary(number: int) -> str:
+def _format_binary(number: int) -> str:
     power = 0
     while number % 1024 == 0 and power < len(_BINARY_SUFFIXES) - 1:
         number //= 1024
@@ -218,7 +218,7 @@ def _compose_binary(number: int) -> str:
     return f"{number}{_BINARY_SUFFIXES[power]}"
 
 
-def _number(value: float) -> str:
+def _format_json_number(value: float) -> str:
     """Format a JSON number as Go does: with an exponent only if very large or very small."""
     if isinstance(value, bool):
         return str(value).lower()

@@ -18,17 +18,17 @@ from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
-_COUNTED_BY_NAME: Final = ("configmaps", "resourcequotas", "replicationcontrollers", "secrets")
+_LEGACY_COUNTED_PLURALS: Final = ("configmaps", "resourcequotas", "replicationcontrollers", "secrets")
 _DEVICE_CLASSES: Final = "deviceclass.resource.kubernetes.io/"
 _STORAGE_CLASS: Final = ".storageclass.storage.k8s.io/"
 _CLAIM_NAMES: Final = ("persistentvolumeclaims", "requests.storage")
-_COMPUTE: Final = ("cpu", "memory", "ephemeral-storage")
+_COMPUTE_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 # A quota on one of these requires that every container sets it; otherwise usage would be unknown.
-_REQUIRED: Final = ("cpu", "limits.cpu", "limits.memory", "memory", "requests.cpu", "requests.memory")
-_OF_PODS: Final = frozenset(
-    ("pods", "count/pods", *_COMPUTE, *(f"{side}.{name}" for side in ("requests", "limits") for name in _COMPUTE))
+_REQUIRED_RESOURCES: Final = ("cpu", "limits.cpu", "limits.memory", "memory", "requests.cpu", "requests.memory")
+_POD_RESOURCES: Final = frozenset(
+    ("pods", "count/pods", *_COMPUTE_RESOURCES, *(f"{side}.{name}" for side in ("requests", "limits") for name in _COMPUTE_RESOURCES))
 )
-_OF_SERVICES: Final = frozenset(("count/services", "services", "services.nodeports", "services.loadbalancers"))
+_SERVICE_RESOURCES: Final = frozenset(("count/services", "services", "services.nodeports", "services.loadbalancers"))
 _ONE: Final = parse("1")
 _NONE: Final = parse("0")
 
@@ -50,23 +50,23 @@ def tracked(group: str, plural: str, names: Iterable[str]) -> list[str]:
     """Return those of the resource names that objects of a kind count for."""
     match (group, plural):
         case ("", "pods"):
-            return [name for name in names if _counts_pods(name)]
+            return [name for name in names if _is_pod_resource(name)]
         case ("", "services"):
-            return [name for name in names if name in _OF_SERVICES]
+            return [name for name in names if name in _SERVICE_RESOURCES]
         case ("", "persistentvolumeclaims"):
-            return [name for name in names if _counts_claims(name)]
-    own = (object_count(group, plural), *((plural,) if not group and plural in _COUNTED_BY_NAME else ()))
+            return [name for name in names if _is_claim_resource(name)]
+    own = (object_count(group, plural), *((plural,) if not group and plural in _LEGACY_COUNTED_PLURALS else ()))
     return [name for name in names if name in own]
 
 
-def _counts_pods(name: str) -> bool:
-    if name in _OF_PODS or name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}")):
+def _is_pod_resource(name: str) -> bool:
+    if name in _POD_RESOURCES or name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}")):
         return True
     named = not is_native(name) or name.startswith(f"requests.{_DEVICE_CLASSES}")
     return named and name.startswith("requests.")
 
 
-def _counts_claims(name: str) -> bool:
+def _is_claim_resource(name: str) -> bool:
     if name == "count/persistentvolumeclaims" or name in _CLAIM_NAMES:
         return True
     return any(name.endswith(_STORAGE_CLASS + one) for one in _CLAIM_NAMES)
@@ -82,14 +82,14 @@ def usage(group: str, plural: str, obj: ReadOnlyObject, moment: Moment) -> Amoun
         case ("", "persistentvolumeclaims"):
             return _claim_usage(obj)
     counted = {object_count(group, plural): _ONE}
-    return {**counted, plural: _ONE} if not group and plural in _COUNTED_BY_NAME else counted
+    return {**counted, plural: _ONE} if not group and plural in _LEGACY_COUNTED_PLURALS else counted
 
 
 def _pod_usage(pod: ReadOnlyObject, moment: Moment) -> Amounts:
     # upstream 1.36: pkg/quota/v1/evaluator/core/pods.go, PodUsageFunc
     # The object itself counts even when the pod has finished and uses nothing else.
     counted = {"count/pods": _ONE}
-    if not _charged(pod, moment.now):
+    if not _is_charged(pod, moment.now):
         return counted
     spec, pod_level = pod["spec"], moment.caps.enabled("PodLevelResources")
     requests = pod_amounts(spec, "requests", pod_level=pod_level)
@@ -98,10 +98,10 @@ def _pod_usage(pod: ReadOnlyObject, moment: Moment) -> Amounts:
     add(requests, overhead)
     # Overhead counts against a limit only if the containers have one: without it they are unlimited anyway.
     add(limits, {name: amount for name, amount in overhead.items() if name in limits})
-    return counted | _compute(requests, limits)
+    return counted | _compute_usage(requests, limits)
 
 
-def _charged(pod: ReadOnlyObject, now: datetime) -> bool:
+def _is_charged(pod: ReadOnlyObject, now: datetime) -> bool:
     """Return whether the pod still uses resources: not finished, nor past its grace period."""
     if (pod.get("status") or {}).get("phase") in ("Failed", "Succeeded"):
         return False
@@ -112,9 +112,9 @@ def _charged(pod: ReadOnlyObject, now: datetime) -> bool:
     return now <= parse_time(metadata["deletionTimestamp"]) + grace
 
 
-def _compute(requests: Amounts, limits: Amounts) -> Amounts:
+def _compute_usage(requests: Amounts, limits: Amounts) -> Amounts:
     result = {"pods": _ONE}
-    for name in _COMPUTE:
+    for name in _COMPUTE_RESOURCES:
         if name in requests:
             result[name] = result[f"requests.{name}"] = requests[name]
         if name in limits:
@@ -154,7 +154,7 @@ def _claim_usage(claim: ReadOnlyObject) -> Amounts:
         # While a volume shrinks back after a failed expansion, the larger allocation still counts.
         if allocated is not None and parse(allocated) > amount:
             amount = parse(allocated)
-        result["requests.storage"] = _whole(amount)
+        result["requests.storage"] = _round_up(amount)
     annotations = claim["metadata"].get("annotations") or {}
     storage_class = annotations.get("volume.beta.kubernetes.io/storage-class") or spec.get("storageClassName")
     if storage_class:
@@ -162,7 +162,7 @@ def _claim_usage(claim: ReadOnlyObject) -> Amounts:
     return result
 
 
-def _whole(amount: Quantity) -> Quantity:
+def _round_up(amount: Quantity) -> Quantity:
     return amount if amount.is_integer else Quantity(amount.amount.to_integral_value(ROUND_UP), amount.format)
 
 
@@ -178,8 +178,8 @@ def missing(pod: ReadOnlyObject, names: Iterable[str], caps: Capabilities) -> st
     lacking: dict[str, set[str]] = {}
     for container in containers_of(spec):
         resources = container.get("resources") or {}
-        set_resources = _compute(read(resources.get("requests")), read(resources.get("limits")))
-        for name in _REQUIRED:
+        set_resources = _compute_usage(read(resources.get("requests")), read(resources.get("limits")))
+        for name in _REQUIRED_RESOURCES:
             if name in counted and name not in set_resources:
                 lacking.setdefault(name, set()).add(container["name"])
     if not lacking:
@@ -192,9 +192,9 @@ def in_scope(requirement: ReadOnlyObject, group: str, plural: str, obj: ReadOnly
     """Return whether the object is in one scope of a quota; only pods and claims have scopes."""
     scope: str = requirement["scopeName"]
     if (group, plural) == ("", "persistentvolumeclaims"):
-        names = _attributes_classes(obj)
+        names = _volume_attributes_classes(obj)
         exists = scope == "VolumeAttributesClass" and caps.enabled("VolumeAttributesClass")
-        return exists and _selects(requirement, names)
+        return exists and _matches_names(requirement, names)
     if (group, plural) != ("", "pods"):
         return False
     spec = obj["spec"]
@@ -205,9 +205,9 @@ def in_scope(requirement: ReadOnlyObject, group: str, plural: str, obj: ReadOnly
             return (quality_of(spec, caps) == "BestEffort") == (scope == "BestEffort")
         case "PriorityClass":
             name = spec.get("priorityClassName")
-            return _selects(requirement, [name] if name else [])
+            return _matches_names(requirement, [name] if name else [])
         case "CrossNamespacePodAffinity":
-            return any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in _terms(spec))
+            return any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in _affinity_terms(spec))
     return False
 
 
@@ -217,7 +217,7 @@ def terminating(pod: ReadOnlyObject) -> bool:
     return deadline is not None and deadline >= 0
 
 
-def _selects(requirement: ReadOnlyObject, names: list[str]) -> bool:
+def _matches_names(requirement: ReadOnlyObject, names: list[str]) -> bool:
     """Return whether any of the names, or their absence, meets a requirement."""
     values = requirement.get("values") or ()
     match requirement.get("operator"):
@@ -233,7 +233,7 @@ def _selects(requirement: ReadOnlyObject, names: list[str]) -> bool:
     return False
 
 
-def _attributes_classes(claim: ReadOnlyObject) -> list[str]:
+def _volume_attributes_classes(claim: ReadOnlyObject) -> list[str]:
     status = claim.get("status") or {}
     names = (
         claim["spec"].get("volumeAttributesClassName"),
@@ -243,7 +243,7 @@ def _attributes_classes(claim: ReadOnlyObject) -> list[str]:
     return sorted({name for name in names if name})
 
 
-def _terms(spec: ReadOnlyObject) -> Iterable[ReadOnlyObject]:
+def _affinity_terms(spec: ReadOnlyObject) -> Iterable[ReadOnlyObject]:
     affinity = spec.get("affinity") or {}
     for side in ("podAffinity", "podAntiAffinity"):
         terms = affinity.get(side) or {}

@@ -16,8 +16,8 @@ Amounts = dict[str, Decimal]
 _NOTHING: Final[Mapping[str, Decimal]] = {}
 # upstream 1.36: pkg/scheduler/util/pod_resources.go
 # Scores spread pods without requests as if they had some; filters do not use these.
-_LITTLE: Final[Mapping[str, Decimal]] = {"cpu": Decimal("0.1"), "memory": Decimal(200 * 1024 * 1024)}
-_AT_POD_LEVEL: Final = ("cpu", "memory")
+_NONZERO_DEFAULTS: Final[Mapping[str, Decimal]] = {"cpu": Decimal("0.1"), "memory": Decimal(200 * 1024 * 1024)}
+_POD_LEVEL_RESOURCES: Final = ("cpu", "memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +45,17 @@ class RequestRules:
 
 def pod_requests(pod: ReadOnlyObject, rules: RequestRules) -> Resources:
     """Return the requests of a pod, overhead included."""
-    return Resources.of(_amounts(pod, rules, _NOTHING))
+    return Resources.of(_sum_requests(pod, rules, _NOTHING))
 
 
 def nonzero_requests(pod: ReadOnlyObject, rules: RequestRules) -> Resources:
     """Return the requests of cpu and memory, with defaults for containers that request none."""
-    missing: Mapping[str, Decimal] = _LITTLE
+    missing: Mapping[str, Decimal] = _NONZERO_DEFAULTS
     if rules.pod_level and states_requests(pod["spec"]):
-        stated = _amounts(pod, rules, _NOTHING)
-        missing = {name: amount for name, amount in _LITTLE.items() if name not in stated}
-    amounts = _amounts(pod, rules, missing)
-    return Resources.of({name: amounts[name] for name in _LITTLE if name in amounts})
+        stated = _sum_requests(pod, rules, _NOTHING)
+        missing = {name: amount for name, amount in _NONZERO_DEFAULTS.items() if name not in stated}
+    amounts = _sum_requests(pod, rules, missing)
+    return Resources.of({name: amounts[name] for name in _NONZERO_DEFAULTS if name in amounts})
 
 
 def states_requests(spec: ReadOnlyObject) -> bool:
@@ -65,24 +65,24 @@ def states_requests(spec: ReadOnlyObject) -> bool:
 
 def at_pod_level(name: str) -> bool:
     """Return whether a pod may set this resource at pod level."""
-    return name in _AT_POD_LEVEL or name.startswith("hugepages-")
+    return name in _POD_LEVEL_RESOURCES or name.startswith("hugepages-")
 
 
-def _amounts(pod: ReadOnlyObject, rules: RequestRules, missing: Mapping[str, Decimal]) -> Amounts:
+def _sum_requests(pod: ReadOnlyObject, rules: RequestRules, missing: Mapping[str, Decimal]) -> Amounts:
     spec, status = pod["spec"], pod.get("status") or {}
-    total = _of_containers(spec, status if rules.status else {}, missing)
+    total = _sum_containers(spec, status if rules.status else {}, missing)
     if rules.claims:
         for claim in status.get("nodeAllocatableResourceClaimStatuses") or ():
-            _add(total, read_amounts(claim.get("resources")))
+            _add_amounts(total, read_amounts(claim.get("resources")))
     if rules.pod_level and (pod_level_requests := (spec.get("resources") or {}).get("requests")):
         seen = status if rules.status and rules.status_at_pod_level else {}
-        effective = _effective(pod_level_requests, seen.get("resources"), seen.get("allocatedResources"), status)
+        effective = _effective_requests(pod_level_requests, seen.get("resources"), seen.get("allocatedResources"), status)
         total.update({name: effective.get(name, Decimal()) for name in pod_level_requests if at_pod_level(name)})
-    _add(total, read_amounts(spec.get("overhead")))
+    _add_amounts(total, read_amounts(spec.get("overhead")))
     return total
 
 
-def _of_containers(spec: ReadOnlyObject, status: ReadOnlyObject, missing: Mapping[str, Decimal]) -> Amounts:
+def _sum_containers(spec: ReadOnlyObject, status: ReadOnlyObject, missing: Mapping[str, Decimal]) -> Amounts:
     """Return the sum of the containers, or the largest initialization step if that is more."""
     statuses = {
         one.get("name", ""): one
@@ -91,30 +91,30 @@ def _of_containers(spec: ReadOnlyObject, status: ReadOnlyObject, missing: Mappin
     }
     total: Amounts = {}
     for container in spec.get("containers") or ():
-        _add(total, _of_container(container, statuses, status, missing))
+        _add_amounts(total, _container_requests(container, statuses, status, missing))
     sidecars: Amounts = {}
     peak: Amounts = {}
     for container in spec.get("initContainers") or ():
         if container.get("restartPolicy") == "Always":
-            own = _of_container(container, statuses, status, missing)
-            _add(total, own)
-            _add(sidecars, own)
-            _raise(peak, sidecars)
+            own = _container_requests(container, statuses, status, missing)
+            _add_amounts(total, own)
+            _add_amounts(sidecars, own)
+            _take_maximum(peak, sidecars)
         else:
             # Init containers that end cannot be resized, so their status is ignored.
-            own = _of_container(container, {}, status, missing)
-            _add(own, sidecars)
-            _raise(peak, own)
-    _raise(total, peak)
+            own = _container_requests(container, {}, status, missing)
+            _add_amounts(own, sidecars)
+            _take_maximum(peak, own)
+    _take_maximum(total, peak)
     return total
 
 
-def _of_container(
+def _container_requests(
     container: ReadOnlyObject, seen: ReadOnlyObject, status: ReadOnlyObject, missing: Mapping[str, Decimal]
 ) -> Amounts:
     requests = (container.get("resources") or {}).get("requests")
     container_status = seen.get(container.get("name", "")) or {}
-    amounts = _effective(
+    amounts = _effective_requests(
         requests, container_status.get("resources"), container_status.get("allocatedResources"), status
     )
     for name, amount in missing.items():
@@ -122,7 +122,7 @@ def _of_container(
     return amounts
 
 
-def _effective(
+def _effective_requests(
     stated: ReadOnlyObject | None,
     actuated: ReadOnlyObject | None,
     allocated: ReadOnlyObject | None,
@@ -131,25 +131,25 @@ def _effective(
     """Return the requests that count during a resize; those of an infeasible resize do not."""
     if actuated is None:
         return read_amounts(stated)
-    amounts = {} if _infeasible(status) else read_amounts(stated)
-    _raise(amounts, read_amounts(actuated.get("requests")))
-    _raise(amounts, read_amounts(allocated))
+    amounts = {} if _is_resize_infeasible(status) else read_amounts(stated)
+    _take_maximum(amounts, read_amounts(actuated.get("requests")))
+    _take_maximum(amounts, read_amounts(allocated))
     return amounts
 
 
-def _infeasible(status: ReadOnlyObject) -> bool:
+def _is_resize_infeasible(status: ReadOnlyObject) -> bool:
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodResizePending":
             return bool(condition.get("reason") == "Infeasible")
     return False
 
 
-def _add(total: Amounts, more: Mapping[str, Decimal]) -> None:
+def _add_amounts(total: Amounts, more: Mapping[str, Decimal]) -> None:
     for name, amount in more.items():
         total[name] = total[name] + amount if name in total else amount
 
 
-def _raise(total: Amounts, least: Mapping[str, Decimal]) -> None:
+def _take_maximum(total: Amounts, least: Mapping[str, Decimal]) -> None:
     for name, amount in least.items():
         if name not in total or amount > total[name]:
             total[name] = amount

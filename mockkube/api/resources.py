@@ -33,15 +33,15 @@ class Resources:
         for name, amount in amounts.items():
             match name:
                 case "cpu":
-                    result.cpu_milli = _ceiling(amount * 1000)
+                    result.cpu_milli = _round_up_to_int64(amount * 1000)
                 case "memory":
-                    result.memory = _ceiling(amount)
+                    result.memory = _round_up_to_int64(amount)
                 case "ephemeral-storage":
-                    result.ephemeral_storage = _ceiling(amount)
+                    result.ephemeral_storage = _round_up_to_int64(amount)
                 case "pods":
-                    result.pods = _ceiling(amount)
+                    result.pods = _round_up_to_int64(amount)
                 case _:
-                    result.scalars[name] = _ceiling(amount)
+                    result.scalars[name] = _round_up_to_int64(amount)
         return result
 
     def amount(self, name: str) -> int:
@@ -85,14 +85,14 @@ def read_amounts(amounts: Mapping[str, Any] | None) -> dict[str, Decimal]:
 
 def milli(text: str | int | float) -> int:
     """Return a quantity in thousandths, rounded up, at most what 64 bits hold."""
-    return _ceiling(parse(str(text)).amount * 1000)
+    return _round_up_to_int64(parse(str(text)).amount * 1000)
 
 
 def units(text: str | int | float) -> int:
     """Return a quantity in whole units, rounded up, at most what 64 bits hold."""
-    return _ceiling(parse(str(text)).amount)
+    return _round_up_to_int64(parse(str(text)).amount)
 
 
-def _ceiling(amount: Decimal) -> int:
+def _round_up_to_int64(amount: Decimal) -> int:
     whole = int(amount)
     return max(-_INT64_MAX, min(_INT64_MAX, whole + 1 if amount > whole else whole))

@@ -141,7 +141,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _GoField:
     name: str
     go: str
     empty: str
@@ -170,7 +170,7 @@ class Schema:
     @cached_property
     def definitions(self) -> dict[str, dict[str, Any]]:
         """JSON schema of each type by its full name, overlays included."""
-        definitions = dict(_published(self.version))
+        definitions = dict(_load_published_definitions(self.version))
         for name, properties in self._overlays.items():
             known = definitions.get(name)
             if known is None:  # this version does not have the type
@@ -217,7 +217,7 @@ class Schema:
             return known
         # Its parts get the node before its fields are filled in, so that types may contain themselves.
         built = self._build(definition)
-        return self._nodes.find(definition, lambda: self._filled(built), built)
+        return self._nodes.find(definition, lambda: self._fill_fields(built), built)
 
     def _build(self, definition: str) -> Node:
         raw = self.definitions[definition]
@@ -232,44 +232,44 @@ class Schema:
             return Node(Shape.ANY, go, definition, item=self.node(_PROPS), raw=raw)
         return Node(Shape.ANY, go, definition, raw=raw)
 
-    def _filled(self, node: Node) -> Node:
+    def _fill_fields(self, node: Node) -> Node:
         if node.shape is not Shape.STRUCT:
             return node
         properties = node.raw["properties"]
-        rows = {row.name: row for row in _rows(node.definition)}
+        rows = {row.name: row for row in _go_fields(node.definition)}
         order = [name for name in rows if name in properties]
         # Fields that Go's tables do not have come last: those of overlays, and of versions newer than the tables.
         order += [name for name in properties if name not in rows]
         added = self.added(node)
         for name in order:
-            row = rows.get(name) or _Row(name, "", "omit")
-            child = self._child(properties[name], row.go.removeprefix("*"), _package(node.definition))
+            row = rows.get(name) or _GoField(name, "", "omit")
+            child = self._build_field_type(properties[name], row.go.removeprefix("*"), _package_of_definition(node.definition))
             pointer = row.go.startswith("*") and child.shape not in (Shape.LIST, Shape.MAP)
             # The API conventions make optional fields pointers: false, 0 and {} must stay distinct from absence.
             pointer = pointer or (name in added and child.shape not in _NEVER_POINTERS)
             if name in added:
-                _name_added(child, name, _package(node.definition).rpartition("/")[2])
+                _set_go_name(child, name, _package_of_definition(node.definition).rpartition("/")[2])
             node.fields[name] = Field(
                 name, child, pointer, row.empty == "omit", row.empty == "zero", row.embedded + name
             )
         return node
 
-    def _child(self, raw: Mapping[str, Any], go: str, package: str) -> Node:
+    def _build_field_type(self, raw: Mapping[str, Any], go: str, package: str) -> Node:
         if "$ref" in raw:
-            return self._referenced(raw)
+            return self._build_reference(raw)
         kind = _type(raw)
         if kind == "object" and raw.get("properties"):  # published types have none of these, proposals may
-            return self._filled(Node(Shape.STRUCT, go, raw=raw))
+            return self._fill_fields(Node(Shape.STRUCT, go, raw=raw))
         if kind == "array":
             items = go if go.startswith("[]") else _facts()["names"].get(package, {}).get(go, "[]")
-            return Node(Shape.LIST, _go_text(go, package), item=self._child(raw["items"], items[2:], package), raw=raw)
+            return Node(Shape.LIST, _format_go_type(go, package), item=self._build_field_type(raw["items"], items[2:], package), raw=raw)
         if kind == "object" and isinstance(raw.get("additionalProperties"), dict):
-            item = self._child(raw["additionalProperties"], go.partition("]")[2], package)
-            return Node(Shape.MAP, _map_text(go, package), item=item, raw=raw)
+            item = self._build_field_type(raw["additionalProperties"], go.partition("]")[2], package)
+            return Node(Shape.MAP, _format_go_map(go, package), item=item, raw=raw)
         shape = _SCALARS.get((kind, raw.get("format", ""))) or _BY_TYPE.get(kind, Shape.ANY)
-        return Node(shape, _go_text(go, package), raw=raw)
+        return Node(shape, _format_go_type(go, package), raw=raw)
 
-    def _referenced(self, raw: Mapping[str, Any]) -> Node:
+    def _build_reference(self, raw: Mapping[str, Any]) -> Node:
         target = self.node(raw["$ref"].rpartition("/")[2])
         own = {key: value for key, value in raw.items() if key.startswith("x-kubernetes")}
         if not own:
@@ -277,12 +277,12 @@ class Schema:
         return Node(target.shape, target.go, target.definition, target.item, {**target.raw, **own}, target.fields)
 
 
-def _name_added(node: Node, name: str, package: str) -> None:
+def _set_go_name(node: Node, name: str, package: str) -> None:
     """Set the Go type name of an added field, which messages show and no table has."""
     if node.go:
         return
     if node.item is not None:
-        _name_added(node.item, name, package)
+        _set_go_name(node.item, name, package)
     item = "" if node.item is None else node.item.go or _GO_SCALARS.get(node.item.shape, "interface {}")
     match node.shape:
         case Shape.STRUCT:
@@ -298,7 +298,7 @@ def _type(raw: Mapping[str, Any]) -> str:
     return next((one for one in kind if one != "null"), "") if isinstance(kind, list) else kind
 
 
-def _package(definition: str) -> str:
+def _package_of_definition(definition: str) -> str:
     return "/".join(definition.split(".")[-3:-1])
 
 
@@ -307,7 +307,7 @@ def _go_name(definition: str) -> str:
     return ".".join(definition.split(".")[-2:])
 
 
-def _go_text(go: str, package: str) -> str:
+def _format_go_type(go: str, package: str) -> str:
     """Return a field's Go type as `reflect` prints it: qualified by its package unless it is a built-in."""
     prefix, name = re.fullmatch(r"((?:\[\]|\*)*)(.*)", go).groups()  # type: ignore[union-attr]
     if name[:1].isupper():
@@ -315,11 +315,11 @@ def _go_text(go: str, package: str) -> str:
     return _ALIAS.sub("", go).replace("[]byte", "[]uint8")
 
 
-def _map_text(go: str, package: str) -> str:
+def _format_go_map(go: str, package: str) -> str:
     if go.startswith("map["):
         key, _, value = go[4:].partition("]")
-        return f"map[{_go_text(key, package)}]{_go_text(value, package)}"
-    return _go_text(go, package)
+        return f"map[{_format_go_type(key, package)}]{_format_go_type(value, package)}"
+    return _format_go_type(go, package)
 
 
 @cache
@@ -328,7 +328,7 @@ def _facts() -> Any:
 
 
 @cache
-def _published(version: Version) -> dict[str, dict[str, Any]]:
+def _load_published_definitions(version: Version) -> dict[str, dict[str, Any]]:
     found = find_spec("kubernetes_validate")  # its code, and the validator that needs, is not loaded
     assert found is not None, "a dependency is installed"
     folder = Path(next(iter(found.submodule_search_locations or ())))
@@ -337,33 +337,33 @@ def _published(version: Version) -> dict[str, dict[str, Any]]:
     return definitions
 
 
-def _rows(definition: str) -> Iterator[_Row]:
+def _go_fields(definition: str) -> Iterator[_GoField]:
     """Yield the fields of a struct in Go's order, those of embedded structs in their place."""
-    package, name = _package(definition), definition.rpartition(".")[2]
-    yield from _struct_rows(package, name)
+    package, name = _package_of_definition(definition), definition.rpartition(".")[2]
+    yield from _struct_fields(package, name)
 
 
-def _struct_rows(package: str, name: str) -> Iterator[_Row]:
+def _struct_fields(package: str, name: str) -> Iterator[_GoField]:
     structs = _facts()["structs"]
     rows = structs.get(package, {}).get(name)
     if rows is None:
         alias = _facts()["names"].get(package, {}).get(name)
         if alias:
-            yield from _struct_rows(_origin(package, alias), alias.rpartition(".")[2])
+            yield from _struct_fields(_package_of_type(package, alias), alias.rpartition(".")[2])
         return
     for field_name, go, empty, _ in rows:
         if field_name:
-            yield _Row(field_name, go, empty)
+            yield _GoField(field_name, go, empty)
         elif go == "metav1.TypeMeta" or (go == "TypeMeta" and package == "meta/v1"):
-            yield _Row("kind", "string", "omit", "TypeMeta.")
-            yield _Row("apiVersion", "string", "omit", "TypeMeta.")
+            yield _GoField("kind", "string", "omit", "TypeMeta.")
+            yield _GoField("apiVersion", "string", "omit", "TypeMeta.")
         else:
             embedded = go.rpartition(".")[2]
-            for row in _struct_rows(_origin(package, go), embedded):
+            for row in _struct_fields(_package_of_type(package, go), embedded):
                 yield replace(row, embedded=f"{embedded}.{row.embedded}")
 
 
-def _origin(package: str, go: str) -> str:
+def _package_of_type(package: str, go: str) -> str:
     """Return the package of an embedded or aliased type."""
     qualifier, _, name = go.rpartition(".")
     if not qualifier:

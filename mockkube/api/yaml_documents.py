@@ -28,21 +28,21 @@ _MERGE: Final = "tag:yaml.org,2002:merge"
 def read(body: bytes) -> Yaml:
     """Parse a YAML text; raise Unreadable with the message of Go's parser."""
     try:
-        _check_extent(body)
+        _check_size(body)
         loader = _Loader(body)
         try:
-            return Yaml(_as_json(loader.get_data()), Repeats(tuple(loader.repeats)))
+            return Yaml(_to_json(loader.get_data()), Repeats(tuple(loader.repeats)))
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
-        raise Unreadable(f"yaml: {_place(error)}{_wording(error)}") from error
+        raise Unreadable(f"yaml: {_format_line(error)}{_to_go_wording(error)}") from error
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
         raise Unreadable(f"yaml: {str(error).splitlines()[0]}") from error
     except RecursionError as error:
         raise Unreadable("yaml: exceeded max depth") from error
 
 
-def _check_extent(body: bytes) -> None:
+def _check_size(body: bytes) -> None:
     """Reject YAML that is too deep or too large, or whose aliases multiply, before values are built."""
     total, values, aliased, containers, opened = 0, 0, 0, 0, list[tuple[str | None, int]]()
     sizes: dict[str, int] = {}
@@ -105,7 +105,7 @@ def _construct_map(loader: _Loader, node: yaml.Node) -> dict[str, Any]:
         key = loader.construct_object(key_node, deep=True)
         if isinstance(key, dict | list):
             raise yaml.MarkedYAMLError(problem="invalid map key", problem_mark=key_node.start_mark)
-        text = _key(key)
+        text = _key_to_text(key)
         if (type(key), text) in keys:
             shown = quoted(key) if isinstance(key, str) else text
             loader.repeats.append(f"line {key_node.start_mark.line + 1}: key {shown} already set in map")
@@ -113,7 +113,7 @@ def _construct_map(loader: _Loader, node: yaml.Node) -> dict[str, Any]:
     # Only now: merged keys may repeat own ones, which is no duplicate.
     loader.flatten_mapping(node)
     return {
-        _key(loader.construct_object(key, deep=True)): loader.construct_object(value, deep=True)
+        _key_to_text(loader.construct_object(key, deep=True)): loader.construct_object(value, deep=True)
         for key, value in node.value
     }
 
@@ -122,24 +122,24 @@ _Loader.add_constructor("tag:yaml.org,2002:bool", _construct_bool)
 _Loader.add_constructor("tag:yaml.org,2002:map", _construct_map)
 
 
-def _as_json(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """Return the value as JSON, with keys as text; raise ValueError for values that JSON lacks."""
     match value:
         case dict():
-            return {_key(key): _as_json(item) for key, item in value.items()}
+            return {_key_to_text(key): _to_json(item) for key, item in value.items()}
         case list():
-            return [_as_json(item) for item in value]
+            return [_to_json(item) for item in value]
         case float() if not math.isfinite(value):
             raise ValueError(f"json: unsupported value: {_GO_INFINITE.get(value, 'NaN')}")
         case int() if not _INTEGER_MIN <= value <= _INTEGER_MAX:
-            return _without_integer(value)
+            return _large_integer_to_json(value)
         case str() | int() | float() | None:
             return value
         case _:
             raise ValueError(f"cannot turn {type(value).__name__} into JSON")
 
 
-def _without_integer(value: int) -> float | str:
+def _large_integer_to_json(value: int) -> float | str:
     """Return a number that is too large for an integer as go-yaml does."""
     try:
         return float(value)
@@ -147,7 +147,7 @@ def _without_integer(value: int) -> float | str:
         return str(value)
 
 
-def _key(key: Any) -> str:
+def _key_to_text(key: Any) -> str:
     match key:
         case str():
             return key
@@ -161,11 +161,11 @@ def _key(key: Any) -> str:
             raise ValueError(f"unsupported map key of type {type(key).__name__}")
 
 
-def _place(error: yaml.MarkedYAMLError) -> str:
+def _format_line(error: yaml.MarkedYAMLError) -> str:
     return f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
 
 
-def _wording(error: yaml.MarkedYAMLError) -> str:
+def _to_go_wording(error: yaml.MarkedYAMLError) -> str:
     """Return PyYAML's problem in go-yaml's words where they differ."""
     problem = error.problem or "invalid document"
     return problem.replace("are not allowed here", "are not allowed in this context")

@@ -63,9 +63,9 @@ class Entry:
         """Return whether the controller runs with this `--controllers` list, version and gates."""
         if capabilities.version < self.since or not all(capabilities.enabled(gate) for gate in self.gates):
             return False
-        return self._chosen(chosen)
+        return self._is_selected(chosen)
 
-    def _chosen(self, chosen: Sequence[str]) -> bool:
+    def _is_selected(self, chosen: Sequence[str]) -> bool:
         """Return whether a `--controllers` list selects the controller."""
         names = {self.name, self.alias} - {""}
         # As upstream, the first entry that names the controller decides, wherever `*` stands.

@@ -22,16 +22,16 @@ class ControllerManager:
     """All controllers of one version with one set of gates; their memory is lost when it stops."""
 
     def __init__(self, context: Context[Client, Capabilities], options: Options) -> None:
-        self._caches = Caches(context.client, context.clock, owner=context.component, board=context.loops)
+        self._informers = Caches(context.client, context.clock, owner=context.component, board=context.loops)
         self.loops = Loops(context.clock, context.loops.bell)
         context.loops.add(self.loops.current)
         context.metrics.register(self.loops)
-        PodChurn(self._caches.of("Pod"), self.loops, context.clock)
-        self._every_kind = EveryKind(context.client, context.clock, self._caches, context.component)
+        PodChurn(self._informers.of("Pod"), self.loops, context.clock)
+        self._resource_monitors = EveryKind(context.client, context.clock, self._informers, context.component)
         dependencies = Setting(
             component=context.component,
             client=context.client,
-            caches=self._caches,
+            caches=self._informers,
             clock=context.clock,
             chance=context.chance,
             capabilities=context.capabilities,
@@ -40,11 +40,11 @@ class ControllerManager:
             queue_metrics=QueueMetrics(context.metrics),
             loops=self.loops,
             recorders=Recorders(context.clock, context.chance, context.component),
-            every_kind=self._every_kind,
+            every_kind=self._resource_monitors,
             log=context.log,
         )
         # Last: constructors of controllers create the informers, recorders and monitors that become workers.
-        self._workers = _assemble(dependencies, catalogue.build(dependencies))
+        self._workers = _build_workers(dependencies, catalogue.build(dependencies))
 
     @property
     def workers(self) -> Sequence[Worker]:
@@ -56,11 +56,11 @@ class ControllerManager:
 
     async def stop(self) -> None:
         """Close all watches."""
-        await self._every_kind.close()
-        await self._caches.close()
+        await self._resource_monitors.close()
+        await self._informers.close()
 
 
-def _assemble(setting: Setting, controllers: Sequence[Controller]) -> list[Worker]:
+def _build_workers(setting: Setting, controllers: Sequence[Controller]) -> list[Worker]:
     """Return all workers; informers come first in the list."""
     working = [ControllerWorker(setting.component, controller) for controller in controllers]
     return [

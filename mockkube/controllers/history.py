@@ -70,7 +70,7 @@ class Archive:
     async def open(self, owner: ReadOnlyObject) -> History:
         """Return the history of a set; create a revision if the present template has none."""
         data = data_of(owner)
-        claimed = [await self._marked(one) for one in await self.claimed(owner)]
+        claimed = [await self._ensure_hash_label(one) for one in await self.claimed(owner)]
         same = by_number(one for one in claimed if one.get("data") == data)
         old = [one for one in claimed if one.get("data") != data]
         number = max((one.get("revision", 0) for one in old), default=0) + 1
@@ -85,7 +85,7 @@ class Archive:
             current = await self.client.update("ControllerRevision", {**current, "revision": number})
         return History(current, old)
 
-    async def _marked(self, revision: ReadOnlyObject) -> ReadOnlyObject:
+    async def _ensure_hash_label(self, revision: ReadOnlyObject) -> ReadOnlyObject:
         """Return the revision with a hash label; revisions of old versions have none."""
         if mark_of(revision):
             return revision
@@ -117,9 +117,9 @@ class Archive:
         try:
             return await self.client.create("ControllerRevision", revision)
         except AlreadyExists as error:
-            return await self._existing(owner, revision, error)
+            return await self._resolve_name_collision(owner, revision, error)
 
-    async def _existing(self, owner: ReadOnlyObject, made: Object, error: ApiError) -> ReadOnlyObject:
+    async def _resolve_name_collision(self, owner: ReadOnlyObject, made: Object, error: ApiError) -> ReadOnlyObject:
         """Return the revision of that name if it has the same data; else count a collision and raise."""
         present = await self.client.get("ControllerRevision", key_of(made))
         if present.get("data") == made["data"]:

@@ -96,29 +96,29 @@ class ReplicaSets(Controller):
         pod_handler = Heirs(
             self.sets,
             self.kind,
-            added=self._pod_added,
-            updated=self._pod_updated,
-            deleted=self._pod_deleted,
+            added=self._on_pod_add,
+            updated=self._on_pod_update,
+            deleted=self._on_pod_delete,
             selector=self.selector,
         )
         self.pods = self.follow("Pod", pod_handler.heed)
-        self._hand = PodHand(self.client, self.events)
+        self._pod_control = PodHand(self.client, self.events)
         self._counts_terminating = setting.capabilities.enabled("DeploymentReplicaSetTerminatingReplicas")
 
     def selector(self, owner: ReadOnlyObject) -> LabelSelector:
         """Return the label selector of a set."""
         return selector_of(owner)
 
-    def _pod_added(self, key: Key, pod: ReadOnlyObject) -> None:
+    def _on_pod_add(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.creation_seen(key)
         self.keys.add(key)
 
-    def _pod_updated(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
+    def _on_pod_update(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
         self.keys.add(key)
         if seconds := seconds_to_prove(self.sets.get(key), pod, old):
             self.keys.add_after(key, seconds + 1)  # one more: timestamps are cut to whole seconds
 
-    def _pod_deleted(self, key: Key, pod: ReadOnlyObject) -> None:
+    def _on_pod_delete(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.deletion_seen(key, pod["metadata"]["uid"])
         self.keys.add(key)
 
@@ -130,13 +130,13 @@ class ReplicaSets(Controller):
             return DONE
         # Read before pods are claimed: an event that arrives in between must not count for pods listed before it.
         satisfied = self._expectations.satisfied(key)
-        counts = await self._count(owner)
+        counts = await self._claim_pods(owner)
         error = None
         if satisfied and not owner["metadata"].get("deletionTimestamp"):
-            error = await self._manage(key, owner, counts.active)
+            error = await self._manage_replicas(key, owner, counts.active)
         now = self.clock.now()
         status = status_of(owner, counts, error, now)
-        await self._report(owner, status)
+        await self._update_status(owner, status)
         # The status with the failure condition is written before the key is retried.
         if error is not None:
             raise error
@@ -146,7 +146,7 @@ class ReplicaSets(Controller):
             return Again(after=float(min_ready_seconds) if left is None else left)
         return DONE
 
-    async def _count(self, owner: ReadOnlyObject) -> Counts:
+    async def _claim_pods(self, owner: ReadOnlyObject) -> Counts:
         """Claim the active pods of a set and count its terminating ones."""
         selector, uid = self.selector(owner), owner["metadata"]["uid"]
         # Orphans of the namespace are included: matching ones are adopted before they are counted.
@@ -160,22 +160,24 @@ class ReplicaSets(Controller):
         leaving = sum(is_terminating(pod) and controller_uid(pod) == uid and selects(pod) for pod in claimable)
         return Counts(active, leaving if self._counts_terminating else None)
 
-    async def _manage(self, key: Key, owner: ReadOnlyObject, active: Sequence[ReadOnlyObject]) -> ApiError | None:
+    async def _manage_replicas(
+        self, key: Key, owner: ReadOnlyObject, active: Sequence[ReadOnlyObject]
+    ) -> ApiError | None:
         surplus = len(active) - owner["spec"].get("replicas", 1)
         if surplus < 0:
-            return await self._create(key, owner, min(-surplus, BURST_MAX))
+            return await self._create_pods(key, owner, min(-surplus, BURST_MAX))
         if surplus > 0:
-            return await self._delete(key, owner, active, min(surplus, BURST_MAX))
+            return await self._delete_pods(key, owner, active, min(surplus, BURST_MAX))
         return None
 
-    async def _create(self, key: Key, owner: ReadOnlyObject, count: int) -> ApiError | None:
+    async def _create_pods(self, key: Key, owner: ReadOnlyObject, count: int) -> ApiError | None:
         """Create pods in growing batches; return the first error."""
         self._expectations.expect_creations(key, count)
         template = owner["spec"].get("template") or {}
 
         async def create(index: int) -> None:
             try:
-                await self._hand.create(pod_from(template, owner, self.api_version, self.kind), owner)
+                await self._pod_control.create(pod_from(template, owner, self.api_version, self.kind), owner)
             except ApiError as error:
                 # In a terminating namespace no retry can succeed, so it is no failure. The expectation expires by
                 # itself.
@@ -189,16 +191,16 @@ class ReplicaSets(Controller):
             self._expectations.creation_seen(key, count - done.successes)
         return done.error
 
-    async def _delete(
+    async def _delete_pods(
         self, key: Key, owner: ReadOnlyObject, active: Sequence[ReadOnlyObject], count: int
     ) -> ApiError | None:
         """Delete the pods that rank first; return the first error."""
-        chosen = victims(active, self._related(owner), count, self.clock.now())
+        chosen = victims(active, self._indirectly_related_pods(owner), count, self.clock.now())
         self._expectations.expect_deletions(key, [pod["metadata"]["uid"] for pod in chosen])
         first: ApiError | None = None
         for pod in chosen:
             try:
-                await self._hand.delete(key_of(pod), owner)
+                await self._pod_control.delete(key_of(pod), owner)
             except ApiError as error:
                 # A failed deletion produces no event to wait for.
                 self._expectations.deletion_seen(key, pod["metadata"]["uid"])
@@ -206,7 +208,7 @@ class ReplicaSets(Controller):
                     first = first or error
         return first
 
-    def _related(self, owner: ReadOnlyObject) -> list[ReadOnlyObject]:
+    def _indirectly_related_pods(self, owner: ReadOnlyObject) -> list[ReadOnlyObject]:
         """Return the pods of all sets with the same controller, each once."""
         uid = controller_uid(owner)
         sets = owned_by(self.sets, uid) if uid else [owner]
@@ -219,7 +221,7 @@ class ReplicaSets(Controller):
                     related.setdefault(pod["metadata"]["uid"], pod)
         return list(related.values())
 
-    async def _report(self, owner: ReadOnlyObject, status: Object) -> None:
+    async def _update_status(self, owner: ReadOnlyObject, status: Object) -> None:
         """Write the status if it changed; on a conflict retry once with the stored object."""
         if status == owner.get("status"):
             return

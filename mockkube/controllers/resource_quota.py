@@ -35,24 +35,24 @@ class ResourceQuotas(Controller):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self._kinds = setting.every_kind
+        self._monitors = setting.every_kind
         self._hidden = Hidden()
-        self.quotas = self.follow(_QUOTA, self._quota_changed)
-        self.caches.append(self._kinds.subscribe(self._object_changed))
+        self.quotas = self.follow(_QUOTA, self._on_quota_change)
+        self.caches.append(self._monitors.subscribe(self._on_object_change))
         self.keys.add(SWEEP)
 
     def synced(self) -> bool:
         """Return whether the informers of all countable kinds have synced."""
-        return super().synced() and self._kinds.synced()
+        return super().synced() and self._monitors.synced()
 
     def tell_synced(self, bell: Bell) -> None:
         """Notify the signal once the informers of all countable kinds have synced."""
-        self._kinds.synced_bells.append(bell)
+        self._monitors.synced_bells.append(bell)
 
     def pass_over(self, obj: ReadOnlyObject, error: Exception) -> bool:
         """Stop counting an object that cannot be read until it changes."""
         # Looked up first: hiding the object removes it from the informer.
-        kind = self._kinds.kind_holding(obj)
+        kind = self._monitors.kind_holding(obj)
         if super().pass_over(obj, error):
             return True
         if kind is None or not self._hidden.add(obj):
@@ -60,12 +60,12 @@ class ResourceQuotas(Controller):
         self.setting.caches.bad.fail(self.name, kind.name, key_of(obj), error)
         return True
 
-    def _quota_changed(self, change: Change) -> None:
+    def _on_quota_change(self, change: Change) -> None:
         quota, old = change.object, change.old
         if change.type is not EventType.MODIFIED or old is None or quota["spec"] != old["spec"]:
             self.keys.add(key_of(quota))
 
-    def _object_changed(self, change: Change) -> None:
+    def _on_object_change(self, change: Change) -> None:
         """Recalculate quotas when usage may have dropped."""
         namespace = change.object["metadata"].get("namespace", "")
         # Additions are charged by the quota admission plugin when they are admitted; only replenishment needs a
@@ -73,14 +73,14 @@ class ResourceQuotas(Controller):
         quotas = self.quotas.list(namespace) if namespace and change.type is not EventType.ADDED else ()
         if not quotas:
             return
-        kind = self._kinds.kind_of(change.object["apiVersion"], change.object["kind"])
-        if kind is None or not self._is_less(kind, change):
+        kind = self._monitors.kind_of(change.object["apiVersion"], change.object["kind"])
+        if kind is None or not self._may_reduce_usage(kind, change):
             return
         for quota in quotas:
             if quota_usage.tracked(kind.group, kind.plural, quota.get("status", {}).get("hard", ())):
                 self.keys.add(key_of(quota))
 
-    def _is_less(self, kind: ServedKind, change: Change) -> bool:
+    def _may_reduce_usage(self, kind: ServedKind, change: Change) -> bool:
         if change.type is EventType.DELETED or change.old is None:
             return True
         if kind.group or kind.plural not in ("pods", "services", "persistentvolumeclaims"):
@@ -88,7 +88,7 @@ class ResourceQuotas(Controller):
         # A scope of the quota depends on it: a pod with a deadline moves from NotTerminating to Terminating.
         if kind.plural == "pods" and quota_usage.terminating(change.object) != quota_usage.terminating(change.old):
             return True
-        return self._usage(kind, change.object) != self._usage(kind, change.old)
+        return self._compute_usage(kind, change.object) != self._compute_usage(kind, change.old)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Recalculate a quota; the resync key queues all of them."""
@@ -98,47 +98,47 @@ class ResourceQuotas(Controller):
             return Again(after=self.setting.options.quota_sync_seconds)
         found = self.quotas.get(key)
         if found is not None:
-            await self._write(found)
+            await self._sync_quota(found)
         return DONE
 
-    async def _write(self, quota: ReadOnlyObject) -> None:
+    async def _sync_quota(self, quota: ReadOnlyObject) -> None:
         """Write limits and usage into the status if they differ from it."""
         hard, old = quota["spec"].get("hard", {}), quota.get("status", {})
         # Usage of a kind that is not served at the moment keeps its last value instead of dropping to nothing.
-        used = {**old.get("used", {}), **self._count(quota, hard)}
+        used = {**old.get("used", {}), **self._calculate_usage(quota, hard)}
         used = {name: text for name, text in used.items() if name in hard}
         new: Object = {"hard": hard, "used": used}
-        if old.get("hard") != hard or "used" not in old or not _same(old["used"], used):
+        if old.get("hard") != hard or "used" not in old or not _equal_amounts(old["used"], used):
             await self.client.update(_QUOTA, {**quota, "status": new}, subresource="status")
 
-    def _count(self, quota: ReadOnlyObject, hard: Iterable[str]) -> dict[str, str]:
+    def _calculate_usage(self, quota: ReadOnlyObject, hard: Iterable[str]) -> dict[str, str]:
         """Return the usage of all resources of a quota whose kinds are served."""
         total: Amounts = {}
-        for kind in self._kinds.kinds():
+        for kind in self._monitors.kinds():
             names = quota_usage.tracked(kind.group, kind.plural, hard) if kind.namespaced else []
             for name in names:
                 total.setdefault(name, parse("0"))
             # Tracked names start at zero even without objects, or a status would lack what admission compares with.
-            for obj in self._counted(kind, quota) if names else ():
-                usage = self._usage(kind, obj)
+            for obj in self._objects_in_scope(kind, quota) if names else ():
+                usage = self._compute_usage(kind, obj)
                 for name in names:
                     if name in usage:
                         total[name] = total[name] + usage[name]
         return {name: str(amount) for name, amount in total.items()}
 
-    def _counted(self, kind: ServedKind, quota: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
+    def _objects_in_scope(self, kind: ServedKind, quota: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
         """Yield the objects of a kind that match all scopes of a quota."""
         requirements, capabilities = requirements_of(quota), self.setting.capabilities
-        for obj in self._hidden.visible(self._kinds.objects(kind, quota["metadata"]["namespace"])):
+        for obj in self._hidden.visible(self._monitors.objects(kind, quota["metadata"]["namespace"])):
             matches = (quota_usage.in_scope(one, kind.group, kind.plural, obj, capabilities) for one in requirements)
             if all(matches):
                 yield obj
 
-    def _usage(self, kind: ServedKind, obj: ReadOnlyObject) -> Amounts:
+    def _compute_usage(self, kind: ServedKind, obj: ReadOnlyObject) -> Amounts:
         moment = quota_usage.Moment(self.setting.capabilities, self.clock.now())
         return quota_usage.usage(kind.group, kind.plural, obj, moment)
 
 
-def _same(one: ReadOnlyObject, other: ReadOnlyObject) -> bool:
+def _equal_amounts(one: ReadOnlyObject, other: ReadOnlyObject) -> bool:
     # Compared as amounts: "1000m" and "1" are equal, and a write for the notation would loop.
     return one.keys() == other.keys() and all(parse(text) == parse(other[name]) for name, text in one.items())

@@ -23,9 +23,9 @@ class RoleAggregation(Controller):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.roles = self.follow(_ROLE, self._role_changed)
+        self.roles = self.follow(_ROLE, self._on_role_change)
 
-    def _role_changed(self, change: Change) -> None:
+    def _on_role_change(self, change: Change) -> None:
         for role in self.roles.list():
             if role.get("aggregationRule"):
                 self.keys.add(key_of(role))
@@ -36,14 +36,14 @@ class RoleAggregation(Controller):
         if role is None or not role.get("aggregationRule"):
             return DONE
         rules: list[ReadOnlyObject] = []
-        for part in self._parts(role):
+        for part in self._selected_roles(role):
             # Duplicates are left out, as upstream; the order of roles and rules decides the order of the result.
             rules += [rule for rule in part.get("rules") or () if rule not in rules]
         if rules != list(role.get("rules") or ()):
             await self.client.patch(_ROLE, key, {"rules": rules}, media=PatchType.MERGE)
         return DONE
 
-    def _parts(self, role: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
+    def _selected_roles(self, role: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
         """Yield the roles to aggregate: selector by selector, each in the order of names."""
         roles = sorted(self.roles.list(), key=lambda one: one["metadata"]["name"])
         for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():

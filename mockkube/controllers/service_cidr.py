@@ -48,10 +48,10 @@ class ServiceCIDRs(Controller):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.ranges = self.follow(_KIND, self._range_changed)
-        self.addresses = self.follow(_ADDRESS, self._address_changed)
+        self.ranges = self.follow(_KIND, self._on_range_change)
+        self.addresses = self.follow(_ADDRESS, self._on_address_change)
 
-    def _range_changed(self, change: Change) -> None:
+    def _on_range_change(self, change: Change) -> None:
         self.keys.add(key_of(change.object))
         if change.type is EventType.ADDED:
             # A new range can contain addresses that so far blocked the deletion of an overlapping one.
@@ -60,7 +60,7 @@ class ServiceCIDRs(Controller):
                 if any(_overlap(one, another) for one in own for another in networks(other)):
                     self.keys.add(key_of(other))
 
-    def _address_changed(self, change: Change) -> None:
+    def _on_address_change(self, change: Change) -> None:
         # The name of an IPAddress is the address and its label never matters again, so updates change nothing.
         if change.type is not EventType.MODIFIED and managed(change.object):
             for one in self._containing(change.object):
@@ -79,18 +79,20 @@ class ServiceCIDRs(Controller):
         held = FINALIZER in (cidr["metadata"].get("finalizers") or ())
         try:
             if terminating(cidr):
-                return await self._let_go(key, cidr, held=held)
+                return await self._finalize(key, cidr, held=held)
             if not held:
                 await self.client.patch(_KIND, key, {"metadata": {"finalizers": [FINALIZER]}})
-            await self._say(cidr, {"type": "Ready", "status": "True", "message": "Kubernetes Service CIDR is ready"})
+            await self._set_condition(
+                cidr, {"type": "Ready", "status": "True", "message": "Kubernetes Service CIDR is ready"}
+            )
         except NotFound:
             return DONE
         return DONE
 
-    async def _let_go(self, key: Key, cidr: ReadOnlyObject, *, held: bool) -> Outcome:
-        if not self._free(cidr):
+    async def _finalize(self, key: Key, cidr: ReadOnlyObject, *, held: bool) -> Outcome:
+        if not self._can_delete(cidr):
             condition = {"type": "Ready", "status": "False", "reason": "Terminating", "message": _BLOCKED}
-            await self._say(cidr, condition)
+            await self._set_condition(cidr, condition)
             return DONE
         left = parse_time(cidr["metadata"]["deletionTimestamp"]) + GRACE - self.clock.now()
         if left > timedelta():
@@ -100,12 +102,12 @@ class ServiceCIDRs(Controller):
             await self.client.patch(_KIND, key, removal)
         return DONE
 
-    def _free(self, cidr: ReadOnlyObject) -> bool:
+    def _can_delete(self, cidr: ReadOnlyObject) -> bool:
         """Return whether every address in a range is also in another range."""
         name, own = cidr["metadata"]["name"], networks(cidr)
         others = [net for one in self.ranges.list() if one["metadata"]["name"] != name for net in networks(one)]
         # A range that lies in others needs no look at the addresses, of which there may be many.
-        if all(any(_within(network, other) for other in others) for network in own):
+        if all(any(_is_within(network, other) for other in others) for network in own):
             return True
         for address in self.addresses.list():
             ip = parse_ip(address["metadata"]["name"]) if managed(address) else None
@@ -113,7 +115,7 @@ class ServiceCIDRs(Controller):
                 return False
         return True
 
-    async def _say(self, cidr: ReadOnlyObject, condition: Object) -> None:
+    async def _set_condition(self, cidr: ReadOnlyObject, condition: Object) -> None:
         """Write a condition if it differs from the present one."""
         conditions = (cidr.get("status") or {}).get("conditions") or ()
         present: ReadOnlyObject = next((one for one in conditions if one["type"] == condition["type"]), {})
@@ -125,10 +127,10 @@ class ServiceCIDRs(Controller):
 
 
 def _overlap(one: Network, other: Network) -> bool:
-    return _within(one, other) or _within(other, one)
+    return _is_within(one, other) or _is_within(other, one)
 
 
-def _within(one: Network, other: Network) -> bool:
+def _is_within(one: Network, other: Network) -> bool:
     # `subnet_of` raises for networks of different IP versions.
     if one.version == 4 and other.version == 4:
         return one.subnet_of(other)

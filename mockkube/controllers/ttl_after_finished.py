@@ -3,13 +3,13 @@
 upstream 1.36: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import ClassVar
 
 from prometheus_client import Histogram
 
 from mockkube.api.errors import ApiError, NotFound
-from mockkube.api.times import parse_time
+from mockkube.api.times import add_seconds, parse_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.protocol import Deletion, EventType, Key, Propagation, key_of
@@ -32,7 +32,7 @@ def expires_at(job: ReadOnlyObject) -> datetime | None:
     seconds = job["spec"].get("ttlSecondsAfterFinished")
     if seconds is None or terminating(job) or (end := finished_at(job)) is None:
         return None
-    return end + timedelta(seconds=seconds)
+    return add_seconds(end, seconds)
 
 
 class TTLAfterFinished(Controller):
@@ -43,7 +43,7 @@ class TTLAfterFinished(Controller):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.jobs = self.follow("Job", self._job_changed)
+        self.jobs = self.follow("Job", self._on_job_change)
         self._duration = Histogram(
             "ttl_after_finished_controller_job_deletion_duration_seconds",
             "The time it took to delete the job since it became eligible for deletion",
@@ -51,7 +51,7 @@ class TTLAfterFinished(Controller):
             registry=setting.metrics,
         )
 
-    def _job_changed(self, change: Change) -> None:
+    def _on_job_change(self, change: Change) -> None:
         if change.type is not EventType.DELETED and change.object["spec"].get("ttlSecondsAfterFinished") is not None:
             self.keys.add(key_of(change.object))
 

@@ -18,8 +18,8 @@ KUBE: Final = "kube"  # upstream's name of Kubernetes itself among components
 _FIRST_EMULATED: Final = Version(1, 31)
 _EMULATED_MINORS_MAX: Final = 3
 _NUMBERS: Final = re.compile(r"\s*v?(\d+(?:\.\d+)*)(.*)")
-_WORDS: Final = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
-_SEMANTIC_REST: Final = re.compile(rf"(?:-{_WORDS})?(?:\+{_WORDS})?\s*")
+_IDENTIFIERS: Final = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
+_SEMVER_SUFFIX: Final = re.compile(rf"(?:-{_IDENTIFIERS})?(?:\+{_IDENTIFIERS})?\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +75,21 @@ def parse_effective_version(
     before it checks the ranges.
     """
     standing = EffectiveVersion.of(binary)
-    if (version := _of_kube(emulated)) is not None:
+    if (version := _parse_kube_version(emulated)) is not None:
         standing = standing.emulating(version)
-    if (version := _of_kube(minimum)) is not None:
+    if (version := _parse_kube_version(minimum)) is not None:
         standing = replace(standing, minimum=version)
     return standing
 
 
-def _of_kube(values: Sequence[str]) -> Version | None:
+def _parse_kube_version(values: Sequence[str]) -> Version | None:
     """Return the version given for Kubernetes itself, the only component registered in its binaries."""
     given: dict[str, str] = {}
     for entry in (entry for value in values if value for entry in value.split(",")):
         name, equals, text = entry.partition("=")
         # Without a component the text is not stripped: upstream splits and trims only entries that contain "=".
         component, text = (name.strip(), text.strip()) if equals else (KUBE, entry)
-        shown = _read(text, component)
+        shown = _parse_version(text, component)
         if component in given:
             raise FlagError(f"duplicate version flag, {component}={given[component]} and {component}={shown}")
         given[component] = shown
@@ -98,7 +98,7 @@ def _of_kube(values: Sequence[str]) -> Version | None:
     return Version(*(int(number) for number in given[KUBE].split(".")[:2])) if KUBE in given else None
 
 
-def _read(text: str, component: str) -> str:
+def _parse_version(text: str, component: str) -> str:
     """Return a version as upstream prints it, without patch; raise FlagError for anything else.
 
     Three numbers and a valid rest make a semantic version; otherwise the text after the numbers is ignored.
@@ -114,7 +114,7 @@ def _read(text: str, component: str) -> str:
         raise FlagError(f"illegal zero-prefixed version component {quoted(numbers[0])} in {quoted(text)}")
     shown = ".".join(str(int(number)) for number in numbers)
     if len(numbers) > 2 and int(numbers[2]) != 0:
-        rest = _SEMANTIC_REST.fullmatch(match[2]) if len(numbers) == 3 else None
+        rest = _SEMVER_SUFFIX.fullmatch(match[2]) if len(numbers) == 3 else None
         shown += match[2].rstrip() if rest is not None else ""
         raise FlagError(f"patch version not allowed, got: {component}={shown}")
     return shown

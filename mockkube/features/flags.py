@@ -17,14 +17,14 @@ from mockkube.features.stages import Maturity
 from mockkube.features.trains import PROPOSED, ReleaseTrain
 from mockkube.features.versions import Version
 
-_GATES: Final = "feature-gates"
-_EMULATED: Final = "emulated-version"
-_MINIMUM: Final = "min-compatibility-version"
-_FORWARD: Final = {  # flags of the API server only, with their names in its error
+_GATES_FLAG: Final = "feature-gates"
+_EMULATED_VERSION_FLAG: Final = "emulated-version"
+_MIN_COMPATIBILITY_FLAG: Final = "min-compatibility-version"
+_FORWARD_COMPATIBLE_FLAGS: Final = {  # flags of the API server only, with their names in its error
     "emulation-forward-compatible": "EmulationForwardCompatible",
     "runtime-config-emulation-forward-compatible": "RuntimeConfigEmulationForwardCompatible",
 }
-_ON_NODES: Final = frozenset({"kubelet", "kube-proxy"})  # their flags support neither emulation nor prefixes
+_NODE_COMPONENTS: Final = frozenset({"kubelet", "kube-proxy"})  # their flags support neither emulation nor prefixes
 _BOOLEANS: Final = {  # accepted by Go's strconv.ParseBool
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
@@ -65,9 +65,11 @@ def parse_flags(
 
     A flag without a value counts as `true`. Gates are validated before ranges of versions, as upstream does.
     """
-    _check_known(component, binary, flags)
-    standing = parse_effective_version(binary, flags.get(_EMULATED, ()), flags.get(_MINIMUM, ()))
-    gates = parse_feature_gates(flags.get(_GATES, ()), component, binary, standing=standing, trains=trains)
+    _check_known_flags(component, binary, flags)
+    standing = parse_effective_version(
+        binary, flags.get(_EMULATED_VERSION_FLAG, ()), flags.get(_MIN_COMPATIBILITY_FLAG, ())
+    )
+    gates = parse_feature_gates(flags.get(_GATES_FLAG, ()), component, binary, standing=standing, trains=trains)
     if errors := (*standing.errors(), *_forward_errors(flags, standing)):
         raise FlagError(*errors)
     return ParsedFlags(standing, gates)
@@ -84,7 +86,7 @@ def parse_feature_gates(
     """Parse `[component:]Gate=bool,...`; raise FlagError with upstream's text if the component would not start."""
     text = values if isinstance(values, str) else ",".join(values)
     # Kubelet and kube-proxy use a plain string-to-bool map flag, without component prefixes and with other error texts.
-    given = dict(_pairs(text) if component.partition(".")[0] in _ON_NODES else _prefixed_pairs(text))
+    given = dict(_parse_pairs(text) if component.partition(".")[0] in _NODE_COMPONENTS else _parse_prefixed_pairs(text))
     return validate_gates(given, component, version, standing=standing, trains=trains)
 
 
@@ -107,19 +109,19 @@ def validate_gates(
     if errors := (*_gate_errors(overrides, known, at),) or (*_dependency_errors(overrides, known, at),):
         raise FlagError(*errors)
     notices = [*_removal_warnings(overrides, known, at)]
-    if component.partition(".")[0] not in _ON_NODES:
+    if component.partition(".")[0] not in _NODE_COMPONENTS:
         notices += _alpha_warnings(overrides, known, at)
     return ParsedGates(overrides, tuple(notices))
 
 
-def _check_known(component: str, binary: Version, flags: Mapping[str, Sequence[str]]) -> None:
+def _check_known_flags(component: str, binary: Version, flags: Mapping[str, Sequence[str]]) -> None:
     name = component.partition(".")[0]
-    known = {_GATES}
-    if name not in _ON_NODES:
+    known = {_GATES_FLAG}
+    if name not in _NODE_COMPONENTS:
         # --min-compatibility-version exists since 1.35.
-        known |= {_EMULATED} | ({_MINIMUM} if binary >= Version(1, 35) else set())
+        known |= {_EMULATED_VERSION_FLAG} | ({_MIN_COMPATIBILITY_FLAG} if binary >= Version(1, 35) else set())
     if name == "kube-apiserver":
-        known |= _FORWARD.keys()
+        known |= _FORWARD_COMPATIBLE_FLAGS.keys()
     for flag in flags:
         if flag not in known:
             raise FlagError(f"unknown flag: --{flag}")
@@ -127,14 +129,14 @@ def _check_known(component: str, binary: Version, flags: Mapping[str, Sequence[s
 
 def _forward_errors(flags: Mapping[str, Sequence[str]], standing: EffectiveVersion) -> Iterator[str]:
     if standing.emulated == standing.binary:
-        for flag, field in _FORWARD.items():
+        for flag, field in _FORWARD_COMPATIBLE_FLAGS.items():
             # A repeated flag counts with its last value, as pflag does it.
             if flag in flags and _BOOLEANS.get(flags[flag][-1] if flags[flag] else "true", False):
                 reason = "if the emulation version is the same as the binary version"
                 yield f"ServerRunOptions.{field} cannot be set to true {reason}"
 
 
-def _prefixed_pairs(text: str) -> Iterator[tuple[str, bool]]:
+def _parse_prefixed_pairs(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the gates of Kubernetes itself, from pairs with and without its prefix."""
     values: dict[str, list[str]] = {}
     for entry in filter(None, text.split(",")):
@@ -151,24 +153,24 @@ def _prefixed_pairs(text: str) -> Iterator[tuple[str, bool]]:
         if not equals:
             raise FlagError(f"missing bool value for {name}")
         if value not in _BOOLEANS:
-            raise FlagError(f"invalid value of {name}={value}, err: {_not_a_bool(value)}")
+            raise FlagError(f"invalid value of {name}={value}, err: {_parse_bool_error(value)}")
         yield name, _BOOLEANS[value]
 
 
-def _pairs(text: str) -> Iterator[tuple[str, bool]]:
+def _parse_pairs(text: str) -> Iterator[tuple[str, bool]]:
     """Yield gates as kubelet and kube-proxy parse them."""
     # upstream 1.36: staging/src/k8s.io/component-base/cli/flag/map_string_bool.go
-    refusal = f'invalid argument {quoted(text)} for "--{_GATES}" flag'
+    refusal = f'invalid argument {quoted(text)} for "--{_GATES_FLAG}" flag'
     for entry in filter(None, text.split(",")):
         name, equals, value = (part.strip() for part in entry.partition("="))
         if not equals:
             raise FlagError(f"{refusal}: malformed pair, expect string=bool")
         if value not in _BOOLEANS:
-            raise FlagError(f"{refusal}: invalid value of {name}: {value}, err: {_not_a_bool(value)}")
+            raise FlagError(f"{refusal}: invalid value of {name}: {value}, err: {_parse_bool_error(value)}")
         yield name, _BOOLEANS[value]
 
 
-def _not_a_bool(value: str) -> str:
+def _parse_bool_error(value: str) -> str:
     return f"strconv.ParseBool: parsing {quoted(value)}: invalid syntax"
 
 
@@ -176,9 +178,9 @@ def _gate_errors(overrides: Mapping[str, bool], known: Registry, at: EffectiveVe
     """Yield an error for each gate that cannot be set at this version."""
     for gate, value in overrides.items():
         stage = known.stage(gate, at)
-        refusal = f"cannot set feature gate {gate} to {_shown(value)}, feature is"
+        refusal = f"cannot set feature gate {gate} to {_format_bool(value)}, feature is"
         if stage.locked and stage.default != value:
-            yield f"{refusal} locked to {_shown(stage.default)}"
+            yield f"{refusal} locked to {_format_bool(stage.default)}"
         elif stage.maturity is Maturity.PRE_ALPHA:
             # The text names the minimum compatibility version since 1.35.
             minimum = f", min compatibility version {at.minimum}" if at.binary >= Version(1, 35) else ""
@@ -204,10 +206,10 @@ def _removal_warnings(overrides: Mapping[str, bool], known: Registry, at: Effect
         end = "It will be removed in a future release."
         # Since 1.36 the message is structured and logged at info level.
         if at.binary >= Version(1, 36):
-            text = f'"Warning: setting {kind} feature gate. {end}" featureGate="{gate}" value={_shown(value)}'
+            text = f'"Warning: setting {kind} feature gate. {end}" featureGate="{gate}" value={_format_bool(value)}'
             yield Notice("info", text)
         else:
-            yield Notice("warning", f"Setting {kind} feature gate {gate}={_shown(value)}. {end}")
+            yield Notice("warning", f"Setting {kind} feature gate {gate}={_format_bool(value)}. {end}")
 
 
 def _alpha_warnings(overrides: Mapping[str, bool], known: Registry, at: EffectiveVersion) -> Iterator[Notice]:
@@ -226,5 +228,5 @@ def _alpha_warnings(overrides: Mapping[str, bool], known: Registry, at: Effectiv
         yield Notice("warning", text)
 
 
-def _shown(value: bool) -> str:
+def _format_bool(value: bool) -> str:
     return "true" if value else "false"

@@ -15,8 +15,8 @@ from mockkube.features.table import ALL_ALPHA, ALL_BETA, SPECIAL, History, depen
 from mockkube.features.trains import PROPOSED, ReleaseTrain
 from mockkube.features.versions import Version
 
-_NONE: Final[Mapping[str, bool]] = {}
-_LACKING: Final = {  # upstream 1.36: cmd/kube-scheduler never registers the controller managers' own gates
+_NO_OVERRIDES: Final[Mapping[str, bool]] = {}
+_UNREGISTERED: Final = {  # upstream 1.36: cmd/kube-scheduler never registers the controller managers' own gates
     "kube-scheduler": frozenset({"ControllerManagerReleaseLeaderElectionLockOnExit"}),
 }
 
@@ -54,13 +54,13 @@ class Registry:
         """
         given = self.canonical(overrides)
         return {
-            gate: _switch(gate, stage, given)
+            gate: _gate_value(gate, stage, given)
             for gate in self.histories
             if (stage := self.stage(gate, at)).maturity is not Maturity.PRE_ALPHA
         }
 
 
-def _switch(gate: str, stage: Stage, given: Mapping[str, bool]) -> bool:
+def _gate_value(gate: str, stage: Stage, given: Mapping[str, bool]) -> bool:
     if stage.locked:
         return stage.default
     if gate in given:
@@ -82,11 +82,11 @@ def registry(
     """Return the gates that a component's binary of this release knows; of two trains for one gate the later wins."""
     train_by_gate = {train.gate: train for train in trains}
     too_new = {gate for gate, train in train_by_gate.items() if not train.includes_gate(release)}
-    unregistered = _LACKING.get(component.partition(".")[0], frozenset()) | too_new
+    unregistered = _UNREGISTERED.get(component.partition(".")[0], frozenset()) | too_new
     tables = (histories(release), {gate: train.stages for gate, train in train_by_gate.items()})
     known = {gate: history for table in tables for gate, history in table.items() if gate not in unregistered}
     # A removed gate whose feature became mandatory still counts as enabled, so that code may look it up at any version.
-    removed = {gate for gate, last in removed_gates(release).items() if _for_good(last)}
+    removed = {gate for gate, last in removed_gates(release).items() if _is_always_on(last)}
     return Registry(
         histories=known,
         dependencies={gate: required for gate, required in dependencies(release).items() if gate in known},
@@ -95,13 +95,13 @@ def registry(
     )
 
 
-def _for_good(last: Stage) -> bool:
+def _is_always_on(last: Stage) -> bool:
     return last.default and last.maturity in (Maturity.GA, Maturity.DEPRECATED)
 
 
 def effective(
     version: Version,
-    overrides: Mapping[str, bool] = _NONE,
+    overrides: Mapping[str, bool] = _NO_OVERRIDES,
     trains: tuple[ReleaseTrain, ...] = PROPOSED,
     *,
     component: str = "kube-apiserver",
@@ -117,7 +117,7 @@ def effective(
 
 def states(
     version: Version,
-    overrides: Mapping[str, bool] = _NONE,
+    overrides: Mapping[str, bool] = _NO_OVERRIDES,
     trains: tuple[ReleaseTrain, ...] = PROPOSED,
     *,
     component: str = "kube-apiserver",

@@ -14,7 +14,7 @@ API_SERVER: Final = "kube-apiserver"
 KUBELET: Final = "kubelet"
 KUBE_PROXY: Final = "kube-proxy"
 
-_TWO_MINORS_BEFORE: Final = Version(1, 25)  # an older kubelet or kube-proxy may lag by two minors only
+_TWO_MINORS_UNTIL: Final = Version(1, 25)  # an older kubelet or kube-proxy may lag by two minors only
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ def findings(versions: Mapping[str, Version]) -> list[Finding]:
     without a rule (etcd, an add-on) are left out.
     """
     return [
-        _judge(rule, component, other, versions)
+        _check_pair(rule, component, other, versions)
         for rule in RULES
         for component in _components_of(rule.component, versions)
         for other in _components_of(rule.other, versions)
-        if _meet(rule, component, other, versions)
+        if _is_pair(rule, component, other, versions)
     ]
 
 
@@ -78,14 +78,14 @@ def unsupported(versions: Mapping[str, Version], component: str | None = None) -
 
 
 def _components_of(kind: str, versions: Mapping[str, Version]) -> Iterator[str]:
-    return (name for name in sorted(versions) if _kind(name) == kind)
+    return (name for name in sorted(versions) if _component_kind(name) == kind)
 
 
-def _kind(name: str) -> str:
+def _component_kind(name: str) -> str:
     return name.partition(".")[0]
 
 
-def _meet(rule: Rule, component: str, other: str, versions: Mapping[str, Version]) -> bool:
+def _is_pair(rule: Rule, component: str, other: str, versions: Mapping[str, Version]) -> bool:
     """Return whether a rule applies to two components.
 
     Replicas are paired once; a kube-proxy is paired with the kubelet of its node.
@@ -100,27 +100,33 @@ def _meet(rule: Rule, component: str, other: str, versions: Mapping[str, Version
     return other == node_kubelet or not node
 
 
-def _judge(rule: Rule, component: str, other: str, versions: Mapping[str, Version]) -> Finding:
+def _check_pair(rule: Rule, component: str, other: str, versions: Mapping[str, Version]) -> Finding:
     mine, theirs = versions[component], versions[other]
     pair = f"{component} {mine}", f"{other} {theirs}"
-    older_max = _older_max(rule, mine)
+    older_max = _allowed_older(rule, mine)
     # The policy counts minor versions, which cannot be compared across majors.
     if mine.major != theirs.major:
         return Finding(component, other, rule, False, f"{pair[0]} is of another major version than {pair[1]}")
     ahead = mine.minor - theirs.minor
     if ahead > rule.newer_max:
-        limit = f"at most {_minors(rule.newer_max)} newer is supported" if rule.newer_max else "it must not be newer"
-        return Finding(component, other, rule, False, f"{pair[0]} is {_minors(ahead)} newer than {pair[1]}: {limit}")
+        limit = (
+            f"at most {_format_minors(rule.newer_max)} newer is supported" if rule.newer_max else "it must not be newer"
+        )
+        return Finding(
+            component, other, rule, False, f"{pair[0]} is {_format_minors(ahead)} newer than {pair[1]}: {limit}"
+        )
     if -ahead > older_max:
-        limit = f"at most {_minors(older_max)} older is supported"
-        return Finding(component, other, rule, False, f"{pair[0]} is {_minors(-ahead)} older than {pair[1]}: {limit}")
+        limit = f"at most {_format_minors(older_max)} older is supported"
+        return Finding(
+            component, other, rule, False, f"{pair[0]} is {_format_minors(-ahead)} older than {pair[1]}: {limit}"
+        )
     return Finding(component, other, rule, True, f"{pair[0]} is supported with {pair[1]}")
 
 
-def _older_max(rule: Rule, version: Version) -> int:
-    is_old = rule.component in (KUBELET, KUBE_PROXY) and version < _TWO_MINORS_BEFORE
+def _allowed_older(rule: Rule, version: Version) -> int:
+    is_old = rule.component in (KUBELET, KUBE_PROXY) and version < _TWO_MINORS_UNTIL
     return min(rule.older_max, 2) if is_old else rule.older_max
 
 
-def _minors(count: int) -> str:
+def _format_minors(count: int) -> str:
     return "1 minor version" if count == 1 else f"{count} minor versions"

@@ -28,66 +28,66 @@ SPECIAL: Final[Mapping[str, History]] = {
 
 def histories(release: Version) -> Mapping[str, History]:
     """Return the history of each gate that a binary of this release knows, with AllAlpha and AllBeta."""
-    return _histories(_nearest(release))
+    return _load_histories(_clamp_release(release))
 
 
 def dependencies(release: Version) -> Mapping[str, tuple[str, ...]]:
     """Return the gates that each gate depends on, sorted; there are none before 1.35."""
-    return _dependencies(_nearest(release))
+    return _load_dependencies(_clamp_release(release))
 
 
 def removed_gates(release: Version) -> Mapping[str, Stage]:
     """Return the last stage of each gate that an earlier release knew and this one does not."""
-    return _removed_gates(_nearest(release))
+    return _load_removed_gates(_clamp_release(release))
 
 
-def _nearest(release: Version) -> Version:
+def _clamp_release(release: Version) -> Version:
     return min(max(release, OLDEST), NEWEST)
 
 
 @cache
-def _histories(release: Version) -> Mapping[str, History]:
-    return dict(SPECIAL) | {gate: _read(row[2]) for gate, row in _rows("gates", release)}
+def _load_histories(release: Version) -> Mapping[str, History]:
+    return dict(SPECIAL) | {gate: _parse_history(row[2]) for gate, row in _rows_of_release("gates", release)}
 
 
 @cache
-def _dependencies(release: Version) -> Mapping[str, tuple[str, ...]]:
-    return {gate: tuple(row[2]) for gate, row in _rows("dependencies", release)}
+def _load_dependencies(release: Version) -> Mapping[str, tuple[str, ...]]:
+    return {gate: tuple(row[2]) for gate, row in _rows_of_release("dependencies", release)}
 
 
 @cache
-def _removed_gates(release: Version) -> Mapping[str, Stage]:
+def _load_removed_gates(release: Version) -> Mapping[str, Stage]:
     # Only the last row counts: a gate with two rows was rewritten, not removed, in between.
-    rows = ((gate, rows[-1]) for gate, rows in _facts()["gates"].items())
-    return {gate: _read(row[2])[-1] for gate, row in rows if Version.parse(row[1]) < release}
+    rows = ((gate, rows[-1]) for gate, rows in _load_table()["gates"].items())
+    return {gate: _parse_history(row[2])[-1] for gate, row in rows if Version.parse(row[1]) < release}
 
 
-def _rows(part: str, release: Version) -> Iterator[tuple[str, Sequence[Any]]]:
+def _rows_of_release(part: str, release: Version) -> Iterator[tuple[str, Sequence[Any]]]:
     """Yield each gate of a section with the row that covers the release."""
-    for gate, rows in _facts()[part].items():
+    for gate, rows in _load_table()[part].items():
         for row in rows:
-            if _version(row[0]) <= release <= _version(row[1]):
+            if _parse_version(row[0]) <= release <= _parse_version(row[1]):
                 yield gate, row
 
 
-def _read(text: str) -> History:
-    return tuple(_stage(entry) for entry in text.split())
+def _parse_history(text: str) -> History:
+    return tuple(_parse_stage(entry) for entry in text.split())
 
 
 @cache
-def _stage(text: str) -> Stage:
+def _parse_stage(text: str) -> Stage:
     version, maturity, default, *more = text.split(":")
-    minimum = next((_version(word[4:]) for word in more if word.startswith("min=")), None)
-    return Stage(_version(version), Maturity(maturity), default == "on", "locked" in more, minimum)
+    minimum = next((_parse_version(word[4:]) for word in more if word.startswith("min=")), None)
+    return Stage(_parse_version(version), Maturity(maturity), default == "on", "locked" in more, minimum)
 
 
 @cache
-def _version(text: str) -> Version:
+def _parse_version(text: str) -> Version:
     return Version.parse(text)
 
 
 @cache
-def _facts() -> Mapping[str, Mapping[str, Sequence[Sequence[Any]]]]:
+def _load_table() -> Mapping[str, Mapping[str, Sequence[Sequence[Any]]]]:
     data = pkgutil.get_data("mockkube.features", "data/gates.json")
     assert data is not None, "the package contains its table"
     facts: Mapping[str, Mapping[str, Sequence[Sequence[Any]]]] = orjson.loads(data)

@@ -50,7 +50,7 @@ def read_trains(value: Any, usual: tuple[ReleaseTrain, ...] = PROPOSED) -> tuple
     `value` is a list of `{gate, aliases, stages: [{version, maturity, default, locked}]}`; `default` may be omitted
     (alpha and deprecated off, beta and GA on), and so may `locked`. Aliases stay those of the replaced train.
     """
-    given = {train.gate: train for train in map(_read_train, _listed(value, "release trains"))}
+    given = {train.gate: train for train in map(_parse_train, _require_list(value, "release trains"))}
     known = {train.gate: train for train in usual}
     for gate, train in given.items():
         if gate in known:
@@ -59,12 +59,12 @@ def read_trains(value: Any, usual: tuple[ReleaseTrain, ...] = PROPOSED) -> tuple
     return tuple((known | given).values())
 
 
-def _read_train(value: Any) -> ReleaseTrain:
-    entry = _fields(value, "a release train", ("gate", "aliases", "stages"))
+def _parse_train(value: Any) -> ReleaseTrain:
+    entry = _require_fields(value, "a release train", ("gate", "aliases", "stages"))
     gate = entry.get("gate")
     if not isinstance(gate, str) or not gate:
         raise ValueError("a release train names no gate: give one like gate: TaintTolerationCEL")
-    stages = tuple(_read_stage(gate, stage) for stage in _listed(entry.get("stages"), f"stages of {gate}"))
+    stages = tuple(_parse_stage(gate, stage) for stage in _require_list(entry.get("stages"), f"stages of {gate}"))
     if not stages:
         raise ValueError(f"{gate} has no stages: give at least one, like {{version: '1.38', maturity: Alpha}}")
     for before, after in pairwise(stages):
@@ -73,11 +73,11 @@ def _read_train(value: Any) -> ReleaseTrain:
         # Upstream locks a gate for good: the only step after it is the removal of the gate.
         if before.locked and not after.locked:
             raise ValueError(f"stages of {gate}: {after.version} unlocks what {before.version} locked: keep it locked")
-    return ReleaseTrain(gate, tuple(map(str, _listed(entry.get("aliases", ()), f"aliases of {gate}"))), stages)
+    return ReleaseTrain(gate, tuple(map(str, _require_list(entry.get("aliases", ()), f"aliases of {gate}"))), stages)
 
 
-def _read_stage(gate: str, value: Any) -> Stage:
-    entry = _fields(value, f"a stage of {gate}", ("version", "maturity", "default", "locked"))
+def _parse_stage(gate: str, value: Any) -> Stage:
+    entry = _require_fields(value, f"a stage of {gate}", ("version", "maturity", "default", "locked"))
     maturity = _MATURITIES.get(str(entry.get("maturity")).lower())
     if maturity is None:
         raise ValueError(f"{gate}: {entry.get('maturity')!r} is not a maturity: give {', '.join(_MATURITIES.values())}")
@@ -88,10 +88,10 @@ def _read_stage(gate: str, value: Any) -> Stage:
     for name, switch in switches.items():
         if not isinstance(switch, bool):
             raise ValueError(f"{gate}: {name} is {switch!r}: give true or false")
-    return Stage(_read_version(gate, entry.get("version")), maturity, **switches)
+    return Stage(_parse_version(gate, entry.get("version")), maturity, **switches)
 
 
-def _read_version(gate: str, value: Any) -> Version:
+def _parse_version(gate: str, value: Any) -> Version:
     """Parse a version given as text; as a number, YAML would turn 1.40 into 1.4."""
     try:
         return Version.parse(value)
@@ -99,7 +99,7 @@ def _read_version(gate: str, value: Any) -> Version:
         raise ValueError(f"{gate}: {value!r} is not a version: give one in quotes, like '1.38'") from None
 
 
-def _fields(value: Any, what: str, known: Sequence[str]) -> Mapping[str, Any]:
+def _require_fields(value: Any, what: str, known: Sequence[str]) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise ValueError(f"{what} is {value!r}: give a mapping of {', '.join(known)}")
     if unknown := [key for key in value if key not in known]:
@@ -107,7 +107,7 @@ def _fields(value: Any, what: str, known: Sequence[str]) -> Mapping[str, Any]:
     return value
 
 
-def _listed(value: Any, what: str) -> Sequence[Any]:
+def _require_list(value: Any, what: str) -> Sequence[Any]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise ValueError(f"{what}: {value!r} is not a list: give one")
     return value

@@ -34,7 +34,7 @@ class Migration:
     begun: bool = True
 
 
-_TAKEOVERS: Final = (
+_MIGRATIONS: Final = (
     Migration("awsElasticBlockStore", "kubernetes.io/aws-ebs", "ebs.csi.aws.com", "topology.ebs.csi.aws.com/zone"),
     Migration("gcePersistentDisk", "kubernetes.io/gce-pd", "pd.csi.storage.gke.io", "topology.gke.io/zone"),
     Migration("cinder", "kubernetes.io/cinder", "cinder.csi.openstack.org", "topology.cinder.csi.openstack.org/zone"),
@@ -43,12 +43,12 @@ _TAKEOVERS: Final = (
     Migration("azureFile", "kubernetes.io/azure-file", "file.csi.azure.com", begun=False),
     Migration("vsphereVolume", "kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com", begun=False),
 )
-_BY_PLUGIN: Final = {takeover.plugin: takeover for takeover in _TAKEOVERS}
+_BY_PLUGIN: Final = {takeover.plugin: takeover for takeover in _MIGRATIONS}
 
 
 def migration_of(source: ReadOnlyObject) -> Migration | None:
     """Return the migration of a pod's volume or a PersistentVolume's spec; None if it is not migrated."""
-    return next((takeover for takeover in _TAKEOVERS if takeover.source in source), None)
+    return next((takeover for takeover in _MIGRATIONS if takeover.source in source), None)
 
 
 def migration_of_plugin(plugin: str) -> Migration | None:
@@ -69,9 +69,9 @@ def handle(takeover: Migration, source: ReadOnlyObject, labels: Mapping[str, str
     """
     match takeover.source:
         case "awsElasticBlockStore":
-            return _aws_id(source.get("volumeID", ""))
+            return _aws_volume_handle(source.get("volumeID", ""))
         case "gcePersistentDisk":
-            return _google_id(source.get("pdName", ""), labels or {})
+            return _gce_volume_handle(source.get("pdName", ""), labels or {})
         case "azureDisk":
             if (kind := source.get("kind", "Managed")).lower() != "managed":
                 raise ValueError(f"kind({kind}) is not supported in csi migration")
@@ -79,7 +79,7 @@ def handle(takeover: Migration, source: ReadOnlyObject, labels: Mapping[str, str
     return str(source.get("volumeID", ""))
 
 
-def _aws_id(text: str) -> str:
+def _aws_volume_handle(text: str) -> str:
     if not text.startswith("aws://"):
         return text
     name = urlsplit(text).path.strip("/")
@@ -88,15 +88,15 @@ def _aws_id(text: str) -> str:
     return name
 
 
-def _google_id(disk: str, labels: Mapping[str, str]) -> str:
+def _gce_volume_handle(disk: str, labels: Mapping[str, str]) -> str:
     zones = (labels.get(_BETA_ZONE) or labels.get(_ZONE) or "").split(_ZONE_DELIMITER)
     # Several zones in one label mean a regional disk.
     if len(zones) > 1:
-        return f"projects/{_UNSPECIFIED}/regions/{_google_region(zones)}/disks/{disk}"
+        return f"projects/{_UNSPECIFIED}/regions/{_gce_region(zones)}/disks/{disk}"
     return f"projects/{_UNSPECIFIED}/zones/{zones[0] or _UNSPECIFIED}/disks/{disk}"
 
 
-def _google_region(zones: list[str]) -> str:
+def _gce_region(zones: list[str]) -> str:
     regions = set()
     for zone in zones:
         parts = zone.split("-")
@@ -113,8 +113,8 @@ def translate(volume: ReadOnlyObject, takeover: Migration) -> ReadOnlyObject:
     """Return a PersistentVolume with the driver's topology keys; other fields are not translated."""
     if not takeover.zone_key:
         return volume
-    terms = _terms(volume)
-    zone, region = _names_used(volume, terms)
+    terms = _node_selector_terms(volume)
+    zone, region = _topology_keys(volume, terms)
     renamed = {zone: takeover.zone_key, **({region: _REGION} if region == _BETA_REGION else {})}
     if any(requirement.get("values") for requirement in _requirements(terms) if requirement["key"] == zone):
         terms = [_rename_keys(term, renamed) for term in terms]
@@ -122,16 +122,16 @@ def translate(volume: ReadOnlyObject, takeover: Migration) -> ReadOnlyObject:
         # Without zones in the affinity they come from the label, which older provisioners set; the zone key is then
         # added, not renamed.
         terms = [_rename_keys(term, {**renamed, zone: zone}) for term in terms]
-        if zones := _label_zones(volume, zone):
+        if zones := _zones_from_label(volume, zone):
             # Each term gets the zones, because terms are alternatives; without terms a new one is added.
-            terms = [_with_zones(term, takeover.zone_key, zones) for term in terms or [{}]]
+            terms = [_add_zones(term, takeover.zone_key, zones) for term in terms or [{}]]
     if not terms:
         return volume
     affinity = {"required": {"nodeSelectorTerms": terms}}
     return {**volume, "spec": {**volume["spec"], "nodeAffinity": affinity}}
 
 
-def _terms(volume: ReadOnlyObject) -> list[Object]:
+def _node_selector_terms(volume: ReadOnlyObject) -> list[Object]:
     required = (volume["spec"].get("nodeAffinity") or {}).get("required") or {}
     return list(required.get("nodeSelectorTerms") or ())
 
@@ -141,7 +141,7 @@ def _requirements(terms: list[Object]) -> Iterator[Object]:
         yield from term.get("matchExpressions") or ()
 
 
-def _names_used(volume: ReadOnlyObject, terms: list[Object]) -> tuple[str, str]:
+def _topology_keys(volume: ReadOnlyObject, terms: list[Object]) -> tuple[str, str]:
     """Return the zone and region keys that the volume uses: in its affinity, else in its labels."""
     labels = volume["metadata"].get("labels") or {}
     for names in ({one["key"] for one in _requirements(terms)}, labels):
@@ -159,11 +159,11 @@ def _rename_keys(term: Object, names: Mapping[str, str]) -> Object:
     return {**term, "matchExpressions": [{**one, "key": names.get(one["key"], one["key"])} for one in expressions]}
 
 
-def _label_zones(volume: ReadOnlyObject, name: str) -> list[str]:
+def _zones_from_label(volume: ReadOnlyObject, name: str) -> list[str]:
     text = (volume["metadata"].get("labels") or {}).get(name, "")
     return sorted({zone.strip() for zone in text.split(_ZONE_DELIMITER)} - {""})
 
 
-def _with_zones(term: Object, key: str, zones: list[str]) -> Object:
+def _add_zones(term: Object, key: str, zones: list[str]) -> Object:
     added = {"key": key, "operator": "In", "values": zones}
     return {**term, "matchExpressions": [*(term.get("matchExpressions") or ()), added]}

@@ -31,16 +31,16 @@ def needed_features(spec: ReadOnlyObject, known: Iterable[NodeFeature]) -> tuple
     return tuple(feature.name for feature in known if feature.needed_by is not None and feature.needed_by(spec))
 
 
-def _restarts_all(spec: ReadOnlyObject) -> bool:
+def _restarts_all_containers(spec: ReadOnlyObject) -> bool:
     rules = (rule for one in _containers(spec) for rule in one.get("restartPolicyRules") or ())
     return any(rule.get("action") == "RestartAllContainers" for rule in rules)
 
 
-def _shares_network_not_users(spec: ReadOnlyObject) -> bool:
+def _uses_host_network_without_host_users(spec: ReadOnlyObject) -> bool:
     return bool(spec.get("hostNetwork")) and spec.get("hostUsers") is False
 
 
-def _binds_with_options(spec: ReadOnlyObject) -> bool:
+def _has_bind_mount_options(spec: ReadOnlyObject) -> bool:
     # Ephemeral containers have volume mounts, but no restart rules.
     containers = (*_containers(spec), *(spec.get("ephemeralContainers") or ()))
     return any(mount.get("bindMountOptions") for one in containers for mount in one.get("volumeMounts") or ())
@@ -58,7 +58,7 @@ _FEATURES: Final = (
     NodeFeature("InPlacePodLevelResourcesVerticalScaling", Version(1, 35)),
     NodeFeature("InPlacePodVerticalScalingInitContainers", Version(1, 36)),
     NodeFeature("InPlacePodVerticalScalingMemoryBackedVolumes", Version(1, 37)),
-    NodeFeature("RestartAllContainersOnContainerExits", Version(1, 35), _restarts_all),
-    NodeFeature("UserNamespacesHostNetworkSupport", Version(1, 36), _shares_network_not_users),
-    NodeFeature("VolumeBindMountOptions", Version(1, 37), _binds_with_options),
+    NodeFeature("RestartAllContainersOnContainerExits", Version(1, 35), _restarts_all_containers),
+    NodeFeature("UserNamespacesHostNetworkSupport", Version(1, 36), _uses_host_network_without_host_users),
+    NodeFeature("VolumeBindMountOptions", Version(1, 37), _has_bind_mount_options),
 )

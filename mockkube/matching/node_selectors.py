@@ -81,7 +81,7 @@ def compile_terms(
 ) -> NodeSelector:
     """Compile required terms; `at` is the field path in errors."""
     compiled = (
-        _term(term, operators, f"{at}[{index}]", report=report)
+        _compile_term(term, operators, f"{at}[{index}]", report=report)
         for index, term in enumerate(terms)
         if not _is_empty(term)
     )
@@ -93,7 +93,9 @@ def compile_preferred(
 ) -> NodeSelector:
     """Compile preferred terms with their weights; terms of weight 0 are not even parsed."""
     compiled = (
-        _term(term.get("preference", {}), operators, f"{at}[{index}]", weight=term.get("weight", 0), report=report)
+        _compile_term(
+            term.get("preference", {}), operators, f"{at}[{index}]", weight=term.get("weight", 0), report=report
+        )
         for index, term in enumerate(terms)
         if term.get("weight") and not _is_empty(term.get("preference", {}))
     )
@@ -110,7 +112,7 @@ def _is_empty(term: ReadOnlyObject) -> bool:
     return not term.get("matchExpressions") and not term.get("matchFields")
 
 
-def _term(
+def _compile_term(
     term: ReadOnlyObject,
     operators: Mapping[str, LabelOperator],
     at: str,
@@ -122,17 +124,17 @@ def _term(
     label_tests, name_tests = [], []
     for index, requirement in enumerate(term.get("matchExpressions") or ()):
         where = f"{at}.matchExpressions[{index}]"
-        errors += (requirement_errors := _requirement_errors(requirement, operators, where))
+        errors += (requirement_errors := _validate_requirement(requirement, operators, where))
         if not requirement_errors:
-            label_tests.append(_label_test(requirement, operators, report))
+            label_tests.append(_make_label_test(requirement, operators, report))
     for index, requirement in enumerate(term.get("matchFields") or ()):
-        errors += (requirement_errors := _field_errors(requirement, f"{at}.matchFields[{index}]"))
+        errors += (requirement_errors := _validate_field_requirement(requirement, f"{at}.matchFields[{index}]"))
         if not requirement_errors:
-            name_tests.append(_name_test(requirement))
+            name_tests.append(_make_name_test(requirement))
     return Term(tuple(label_tests), tuple(name_tests), tuple(errors), weight)
 
 
-def _requirement_errors(requirement: ReadOnlyObject, operators: Mapping[str, LabelOperator], at: str) -> list[str]:
+def _validate_requirement(requirement: ReadOnlyObject, operators: Mapping[str, LabelOperator], at: str) -> list[str]:
     key, name, values = requirement.get("key", ""), requirement.get("operator", ""), requirement.get("values") or []
     if name not in _OPERATORS and name not in operators:
         return [_unsupported_operator(at, name, _OPERATORS)]
@@ -142,7 +144,7 @@ def _requirement_errors(requirement: ReadOnlyObject, operators: Mapping[str, Lab
     # The values of such an operator need not be label values: only its own check knows their form.
     if isinstance(operators.get(name), OfValues):
         return errors
-    errors += _count_errors(name, values, f"{at}.values")
+    errors += _validate_value_count(name, values, f"{at}.values")
     for index, value in enumerate(values):
         if name_errors := names.label_value(value):
             errors.append(str(invalid(keyed(f"{at}.values[{index}]", key), value, "; ".join(name_errors))))
@@ -154,7 +156,7 @@ def _unsupported_operator(at: str, name: str, supported: Sequence[str]) -> str:
     return f"{at}.operator: Unsupported value: {go_json(name)}: supported values: {choices}"
 
 
-def _count_errors(name: str, values: Sequence[str], at: str) -> list[str]:
+def _validate_value_count(name: str, values: Sequence[str], at: str) -> list[str]:
     # upstream prints a nil slice as null, not as an empty list.
     shown: Any = list(values) or None
     match name:
@@ -167,26 +169,26 @@ def _count_errors(name: str, values: Sequence[str], at: str) -> list[str]:
         case "Gt" | "Lt":
             text = "for 'Gt', 'Lt' operators, exactly one value is required"
             errors = [str(invalid(at, shown, text))] if len(values) != 1 else []
-            return errors + _integer_errors(values, at)
+            return errors + _validate_integers(values, at)
         case _:
             named = _SEMVER if name in _SEMVER else (name,)
             text = f"for {', '.join(map(repr, named))} operators, exactly one value is required"
             return [str(invalid(at, shown, text))] if len(values) != 1 else []
 
 
-def _integer_errors(values: Sequence[str], at: str) -> list[str]:
+def _validate_integers(values: Sequence[str], at: str) -> list[str]:
     text = "for 'Gt', 'Lt' operators, the value must be an integer"
-    return [str(invalid(f"{at}[{i}]", value, text)) for i, value in enumerate(values) if _integer(value) is None]
+    return [str(invalid(f"{at}[{i}]", value, text)) for i, value in enumerate(values) if _parse_integer(value) is None]
 
 
-def _integer(text: str) -> int | None:
+def _parse_integer(text: str) -> int | None:
     try:
         return parse_int64(text)
     except NumberError:
         return None
 
 
-def _label_test(
+def _make_label_test(
     requirement: ReadOnlyObject, operators: Mapping[str, LabelOperator], report: Report | None = None
 ) -> LabelTest:
     key, values = requirement["key"], frozenset(requirement.get("values") or ())
@@ -201,12 +203,12 @@ def _label_test(
         case "DoesNotExist":
             return lambda labels: key not in labels
         case "Gt" | "Lt" as name:
-            return _integer_test(key, requirement["values"][0], greater=name == "Gt")
+            return _make_integer_test(key, requirement["values"][0], greater=name == "Gt")
         case name:
-            return _operator_test(operators[name], key, requirement.get("values") or (), report)
+            return _make_operator_test(operators[name], key, requirement.get("values") or (), report)
 
 
-def _operator_test(operator: LabelOperator, key: str, values: Sequence[str], report: Report | None) -> LabelTest:
+def _make_operator_test(operator: LabelOperator, key: str, values: Sequence[str], report: Report | None) -> LabelTest:
     evaluate = (
         partial(operator.matches, values) if isinstance(operator, OfValues) else _unless_missing(operator, values)
     )
@@ -225,25 +227,25 @@ def _unless_missing(operator: Operator, values: Sequence[str]) -> Callable[[str 
     return lambda label: label is not None and passes(label)
 
 
-def _integer_test(key: str, value: str, *, greater: bool) -> LabelTest:
+def _make_integer_test(key: str, value: str, *, greater: bool) -> LabelTest:
     bound = parse_int64(value)
 
     def test(labels: Labels) -> bool:
-        if key not in labels or (number := _integer(labels[key])) is None:
+        if key not in labels or (number := _parse_integer(labels[key])) is None:
             return False
         return number > bound if greater else number < bound
 
     return test
 
 
-def _field_errors(requirement: ReadOnlyObject, at: str) -> list[str]:
+def _validate_field_requirement(requirement: ReadOnlyObject, at: str) -> list[str]:
     name, values = requirement.get("operator", ""), requirement.get("values") or []
     if name not in _FIELD_OPERATORS:
         return [_unsupported_operator(at, name, _FIELD_OPERATORS)]
     return [str(invalid(f"{at}.values", values or None, "must have one element"))] if len(values) != 1 else []
 
 
-def _name_test(requirement: ReadOnlyObject) -> NameTest:
+def _make_name_test(requirement: ReadOnlyObject) -> NameTest:
     # Nodes have no other field: one of another name counts as empty, as in upstream's fields.Set.
     known = requirement.get("key", "") == _NAME
     value, wanted = requirement["values"][0], requirement["operator"] == "In"

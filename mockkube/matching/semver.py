@@ -115,16 +115,16 @@ def _strip_zeros(part: str) -> str:
 
 
 def _build_version(major: str, minor: str, rest: str) -> Version:
-    read_major, read_minor = _number(major, "major"), _number(minor, "minor")
+    read_major, read_minor = _parse_number(major, "major"), _parse_number(minor, "minor")
     rest, plus, build = rest.partition("+")
     patch, dash, pre = rest.partition("-")
-    read_patch = _number(patch, "patch")
-    identifiers = tuple(_identifier(part) for part in pre.split(".")) if dash else ()
-    builds = tuple(_build(part) for part in build.split(".")) if plus else ()
+    read_patch = _parse_number(patch, "patch")
+    identifiers = tuple(_parse_identifier(part) for part in pre.split(".")) if dash else ()
+    builds = tuple(_parse_build_identifier(part) for part in build.split(".")) if plus else ()
     return Version(read_major, read_minor, read_patch, identifiers, builds)
 
 
-def _number(text: str, name: str) -> int:
+def _parse_number(text: str, name: str) -> int:
     if not _DIGITS.fullmatch(text):
         raise SemverError(f"Invalid character(s) found in {name} number {quoted(text)}")
     if len(text) > 1 and text[0] == "0":
@@ -132,7 +132,7 @@ def _number(text: str, name: str) -> int:
     return parse_uint64(text)
 
 
-def _identifier(text: str) -> int | str:
+def _parse_identifier(text: str) -> int | str:
     if not text:
         raise SemverError("Prerelease is empty")
     if _DIGITS.fullmatch(text):
@@ -144,7 +144,7 @@ def _identifier(text: str) -> int | str:
     return text
 
 
-def _build(text: str) -> str:
+def _parse_build_identifier(text: str) -> str:
     if not text:
         raise SemverError("Build meta data is empty")
     if not _ALPHANUMERIC.fullmatch(text):

@@ -5,10 +5,14 @@ upstream 1.36: api/core/v1/toleration.go, component-helpers/scheduling/corev1/he
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from operator import itemgetter
+from typing import Any, Final
 
 from mockkube.api.fields import quoted
 from mockkube.api.types import ReadOnlyObject
+
+# More tolerations are looked up by their keys; fewer are faster compared one by one.
+_MANY: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +94,17 @@ def compile_toleration(toleration: ReadOnlyObject, rules: TaintRules) -> Compile
     if expression := toleration.get("expression"):
         # Without the gate the toleration matches nothing; it must not fall back to its empty key, which would match
         # all.
-        check = rules.expressions(expression) if rules.expressions else _never
+        check = rules.expressions(expression) if rules.expressions else _tolerate_nothing
         return CompiledToleration(toleration, check, rules.report)
-    test = _value_test(toleration, rules.operators)
-    return CompiledToleration(toleration, _field_check(toleration, test), rules.report)
+    test = _make_value_test(toleration, rules.operators)
+    return CompiledToleration(toleration, _make_field_check(toleration, test), rules.report)
 
 
-def _never(taint: ReadOnlyObject) -> bool:
+def _tolerate_nothing(taint: ReadOnlyObject) -> bool:
     return False
 
 
-def _value_test(toleration: ReadOnlyObject, operators: Mapping[str, Operator]) -> ValueTest:
+def _make_value_test(toleration: ReadOnlyObject, operators: Mapping[str, Operator]) -> ValueTest:
     value = toleration.get("value", "")
     match toleration.get("operator", ""):
         case "" | "Equal":
@@ -113,7 +117,7 @@ def _value_test(toleration: ReadOnlyObject, operators: Mapping[str, Operator]) -
     return lambda taint_value: False
 
 
-def _field_check(toleration: ReadOnlyObject, test: ValueTest) -> Expression:
+def _make_field_check(toleration: ReadOnlyObject, test: ValueTest) -> Expression:
     effect, key = toleration.get("effect", ""), toleration.get("key", "")
 
     def check(taint: ReadOnlyObject) -> Outcome:  # hot: per pod and class of nodes
@@ -136,12 +140,30 @@ def find_untolerated(
     taints: Iterable[ReadOnlyObject], tolerations: Sequence[CompiledToleration], effects: Sequence[str] = ()
 ) -> ReadOnlyObject | None:
     """Return the first taint, of these effects or of any, that no toleration tolerates."""
+    candidates = _Candidates(tolerations) if len(tolerations) > _MANY else None
     for taint in taints:
         if effects and taint.get("effect") not in effects:
             continue
-        if not any(toleration.tolerates(taint) for toleration in tolerations):
+        compared = tolerations if candidates is None else candidates.of(taint)
+        if not any(toleration.tolerates(taint) for toleration in compared):
             return taint
     return None
+
+
+class _Candidates:
+    """Many tolerations by their keys: only those of the same key, or of none, can tolerate a taint."""
+
+    def __init__(self, tolerations: Sequence[CompiledToleration]) -> None:
+        self._by_key: dict[str, list[tuple[int, CompiledToleration]]] = {}
+        for number, toleration in enumerate(tolerations):
+            self._by_key.setdefault(toleration.source.get("key") or "", []).append((number, toleration))
+
+    def of(self, taint: ReadOnlyObject) -> list[CompiledToleration]:
+        """Return the tolerations to compare with a taint, in their order."""
+        found = self._by_key.get("", [])
+        if key := taint.get("key"):
+            found = sorted([*found, *self._by_key.get(key, ())], key=itemgetter(0))
+        return [toleration for _, toleration in found]
 
 
 def log_text(outcome: Unreadable, taint: ReadOnlyObject) -> str:

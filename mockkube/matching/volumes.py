@@ -61,7 +61,7 @@ def bound_to(volume: ReadOnlyObject, claim: ReadOnlyObject) -> Object | None:
     set_by_controller = bound_before or has_annotation(volume, BOUND_BY_CONTROLLER)
     if bound_before and reference.get("uid") == metadata["uid"]:
         return None
-    spec = {**volume["spec"], "claimRef": _reference(claim)}
+    spec = {**volume["spec"], "claimRef": _make_claim_ref(claim)}
     old = volume["metadata"]
     annotations = old.get("annotations") or {}
     if not set_by_controller:
@@ -70,7 +70,7 @@ def bound_to(volume: ReadOnlyObject, claim: ReadOnlyObject) -> Object | None:
     return {**volume, "metadata": {**old, "annotations": annotations} if annotations else old, "spec": spec}
 
 
-def _reference(claim: ReadOnlyObject) -> Object:
+def _make_claim_ref(claim: ReadOnlyObject) -> Object:
     metadata = claim["metadata"]
     return {
         "kind": "PersistentVolumeClaim",
@@ -121,7 +121,7 @@ class Volume:
             access_modes=frozenset(spec.get("accessModes") or ()),
             labels=metadata.get("labels") or {},
             affinity=affinity_of(obj, operators),
-            pin=_pin(obj),
+            pin=_required_label(obj),
             available=(obj.get("status") or {}).get("phase") == "Available",
             going=bool(metadata.get("deletionTimestamp")),
         )
@@ -142,7 +142,7 @@ def affinity_of(volume: ReadOnlyObject, operators: Mapping[str, LabelOperator]) 
     return None if required is None else compile_terms(required.get("nodeSelectorTerms") or (), operators)
 
 
-def _pin(volume: ReadOnlyObject) -> RequiredLabel | None:
+def _required_label(volume: ReadOnlyObject) -> RequiredLabel | None:
     """Return a label that every node which reaches the volume must have; None if that is not obvious."""
     required = (volume["spec"].get("nodeAffinity") or {}).get("required") or {}
     terms = list(required.get("nodeSelectorTerms") or ())
@@ -181,7 +181,7 @@ class ClaimRequirements:
             attributes_class=spec.get("volumeAttributesClassName") or "",
             mode=spec.get("volumeMode", "Filesystem"),
             access_modes=frozenset(spec.get("accessModes") or ()),
-            selector=_selector(claim),
+            selector=_compile_selector(claim),
         )
 
     @property
@@ -195,7 +195,7 @@ class ClaimRequirements:
         return f"{self.claim['metadata']['namespace']}/{self.claim['metadata']['name']}"
 
 
-def _selector(claim: ReadOnlyObject) -> LabelSelector | None:
+def _compile_selector(claim: ReadOnlyObject) -> LabelSelector | None:
     selector = claim["spec"].get("selector")
     if selector is None:
         return None

@@ -41,11 +41,11 @@ def answer_tolerations(
         "tolerations": decoded,
         "valid": not errors,
         "errors": [str(error) for error in errors],
-        "taints": [_about(taint, compiled, caps) for taint in asked],
+        "taints": [_evaluate_taint(taint, compiled, caps) for taint in asked],
     }
 
 
-def _about(taint: ReadOnlyObject, tolerations: Sequence[CompiledToleration], caps: Capabilities) -> Object:
+def _evaluate_taint(taint: ReadOnlyObject, tolerations: Sequence[CompiledToleration], caps: Capabilities) -> Object:
     outcomes = [(toleration.source, toleration.check(taint)) for toleration in tolerations]
     reasons = [
         {"matches": outcome is True, "reason": refusal(source, taint, outcome, caps)} for source, outcome in outcomes
@@ -72,7 +72,7 @@ def refusal(toleration: ReadOnlyObject, taint: ReadOnlyObject, outcome: Outcome,
         return outcome.reason
     operator = toleration.get("operator", "")
     # The gate comes first: without it the operator or expression has no effect, whatever its value.
-    gate = kep_5500.GATE if toleration.get("expression") else _gate_of(operator, caps)
+    gate = kep_5500.GATE if toleration.get("expression") else _find_gate(operator, caps)
     if gate and not caps.enabled(gate):
         known = gate in registry(caps.version, trains_of(caps)).histories
         return f"{gate} is off" if known else f"{caps.version} does not know operator {operator}"
@@ -86,7 +86,7 @@ def refusal(toleration: ReadOnlyObject, taint: ReadOnlyObject, outcome: Outcome,
     return "the value does not pass"
 
 
-def _gate_of(operator: str, caps: Capabilities) -> str:
+def _find_gate(operator: str, caps: Capabilities) -> str:
     """Return the gate of an operator of tolerations; empty if it has none."""
     return next((one.gate for one in proposals_on(trains_of(caps)) if operator in one.tolerations), "")
 

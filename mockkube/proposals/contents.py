@@ -28,29 +28,29 @@ class ProposalError(ValueError):
 
 def check(proposal: Proposal, place: str) -> None:
     """Raise ProposalError for the first error in a proposal."""
-    for error in _wrong(proposal):
+    for error in _find_errors(proposal):
         raise ProposalError(f"{place}: {error}")
 
 
-def _wrong(proposal: Proposal) -> Iterator[str]:
-    yield from _wrong_gate(proposal)
-    yield from _wrong_operators(proposal)
+def _find_errors(proposal: Proposal) -> Iterator[str]:
+    yield from _gate_errors(proposal)
+    yield from _operator_errors(proposal)
     for definition, added in (
         ("io.k8s.api.core.v1.Toleration", proposal.toleration_fields),
         *proposal.fields.items(),
     ):
-        yield from _wrong_fields(definition, added)
+        yield from _field_errors(definition, added)
     for name, field in proposal.toleration_fields.items():
         if field.check is None or field.refuse is None:
             yield f"toleration field {name!r} lacks check or refuse: give both, or declare it in fields"
-    yield from _wrong_checks(proposal.checks)
+    yield from _check_errors(proposal.checks)
     plugins: Iterable[Any] = proposal.scheduler_plugins
     for plugin in plugins:
         if not isinstance(plugin, SchedulerPlugin) or not plugin.name or not callable(plugin.factory):
             yield f"scheduler_plugins has {plugin!r}: give SchedulerPlugin(name, factory)"
 
 
-def _wrong_gate(proposal: Proposal) -> Iterator[str]:
+def _gate_errors(proposal: Proposal) -> Iterator[str]:
     # A user's file is not type-checked: every value may be anything.
     gate: Any = proposal.gate
     train: Any = proposal.train
@@ -70,14 +70,14 @@ def _wrong_gate(proposal: Proposal) -> Iterator[str]:
 
 
 def _released_gates() -> set[str]:
-    return {gate for version in _versions() for gate in histories(version)}
+    return {gate for version in _published_versions() for gate in histories(version)}
 
 
-def _versions() -> Iterator[Version]:
+def _published_versions() -> Iterator[Version]:
     return (Version(NEWEST.major, minor) for minor in range(NEWEST.minor, OLDEST.minor - 1, -1))
 
 
-def _wrong_operators(proposal: Proposal) -> Iterator[str]:
+def _operator_errors(proposal: Proposal) -> Iterator[str]:
     tables: Iterable[tuple[str, Mapping[str, Any], tuple[str, ...]]] = (
         ("tolerations", proposal.tolerations, _BUILT_IN),
         ("device_tolerations", proposal.device_tolerations, _BUILT_IN[:3]),
@@ -92,11 +92,11 @@ def _wrong_operators(proposal: Proposal) -> Iterator[str]:
             elif not callable(getattr(operator, "check", None)):
                 yield f"{table}: {name!r} has no check: give a function of the value and its path"
             # A test that is not wrapped would fail the component at its first pod.
-            elif not isinstance(operator.test, OfValues) and _arguments(operator.test) != 1:
+            elif not isinstance(operator.test, OfValues) and _count_arguments(operator.test) != 1:
                 yield f"{table}: {name!r} has a test of another shape: wrap the function in by_pair or by_values"
 
 
-def _arguments(test: Any) -> int:
+def _count_arguments(test: Any) -> int:
     """Return the number of required positional arguments of a function; -1 for anything else."""
     try:
         parameters = signature(test).parameters.values()
@@ -105,12 +105,12 @@ def _arguments(test: Any) -> int:
     return sum(one.default is one.empty and one.kind in _POSITIONAL for one in parameters)
 
 
-def _wrong_fields(definition: str, added: Mapping[str, Any]) -> Iterator[str]:
+def _field_errors(definition: str, added: Mapping[str, Any]) -> Iterator[str]:
     if not added:
         return
-    known = [schema for schema in map(Schema, _versions()) if definition in schema.definitions]
+    known = [schema for schema in map(Schema, _published_versions()) if definition in schema.definitions]
     if not known:
-        yield f"fields: no type is called {definition!r}: {_meant(definition)}"
+        yield f"fields: no type is called {definition!r}: {_suggest_type(definition)}"
         return
     for name, field in added.items():
         if not _FIELD.fullmatch(name):
@@ -123,29 +123,29 @@ def _wrong_fields(definition: str, added: Mapping[str, Any]) -> Iterator[str]:
             if name in schema.definitions[definition].get("properties", {}):
                 yield f"fields: {definition} has {name!r} already in {schema.version}: give it another name"
                 break
-        yield from (f"fields: {definition}.{name}: {error}" for error in _wrong_schema(field.schema, known[0]))
+        yield from (f"fields: {definition}.{name}: {error}" for error in _schema_errors(field.schema, known[0]))
 
 
-def _wrong_schema(raw: Any, schema: Schema) -> Iterator[str]:
+def _schema_errors(raw: Any, schema: Schema) -> Iterator[str]:
     """Yield the errors in the JSON schema of a field."""
     if not isinstance(raw, Mapping):
         yield f"its schema is {type(raw).__name__}: give a JSON schema, like {{'type': 'string'}}"
     elif "$ref" in raw:
         if (name := str(raw["$ref"]).rpartition("/")[2]) not in schema.definitions:
-            yield f"its schema refers to {raw['$ref']!r}, which is no type: {_meant(name)}"
+            yield f"its schema refers to {raw['$ref']!r}, which is no type: {_suggest_type(name)}"
     elif raw.get("type") not in _TYPES:
         yield f"type {raw.get('type')!r} in its schema: give one of {', '.join(_TYPES)}, or a $ref"
     elif raw["type"] == "array":
-        yield from _wrong_schema(raw.get("items"), schema)
+        yield from _schema_errors(raw.get("items"), schema)
     elif raw["type"] == "object":
         inner = dict(raw.get("properties", {}))
         if isinstance(raw.get("additionalProperties"), Mapping):
             inner["*"] = raw["additionalProperties"]
         for name, one in inner.items():
-            yield from (f"{name}: {error}" for error in _wrong_schema(one, schema))
+            yield from (f"{name}: {error}" for error in _schema_errors(one, schema))
 
 
-def _meant(name: str) -> str:
+def _suggest_type(name: str) -> str:
     """Suggest a type: one with the same last part, or one that is written alike."""
     known = Schema(NEWEST).definitions
     last = name.rpartition(".")[2]
@@ -153,7 +153,7 @@ def _meant(name: str) -> str:
     return f"did you mean {close[0]!r}?" if close else "give a full name, like 'io.k8s.api.core.v1.PodSpec'"
 
 
-def _wrong_checks(checks: Mapping[str, Any]) -> Iterator[str]:
+def _check_errors(checks: Mapping[str, Any]) -> Iterator[str]:
     for target, one in checks.items():
         if not isinstance(one, ObjectCheck):
             yield f"checks: {target!r} is {type(one).__name__}: give an ObjectCheck(check)"
@@ -161,19 +161,19 @@ def _wrong_checks(checks: Mapping[str, Any]) -> Iterator[str]:
         if one.check is None and one.transition is None:
             yield f"checks: {target!r} checks nothing: give check, transition or both"
         if is_type_name(target):
-            if all(target not in Schema(version).definitions for version in _versions()):
-                yield f"checks: no type is called {target!r}: {_meant(target)}"
+            if all(target not in Schema(version).definitions for version in _published_versions()):
+                yield f"checks: no type is called {target!r}: {_suggest_type(target)}"
             continue
         kind, _, group = target.partition(".")
-        if not any(any(True for _ in Schema(version).versions_of(group, kind)) for version in _versions()):
-            kinds = sorted({_kind_text(*key) for key in Schema(NEWEST).kinds})
+        if not any(any(True for _ in Schema(version).versions_of(group, kind)) for version in _published_versions()):
+            kinds = sorted({_format_kind(*key) for key in Schema(NEWEST).kinds})
             close = get_close_matches(target, kinds, n=1)
             yield f"checks: no kind is called {target!r}: " + (
                 f"did you mean {close[0]!r}?" if close else "give one like 'Pod' or 'Deployment.apps'"
             )
 
 
-def _kind_text(group: str, kind: str) -> str:
+def _format_kind(group: str, kind: str) -> str:
     return f"{kind}.{group}" if group else kind
 
 
@@ -181,21 +181,21 @@ def check_together(proposals: Iterable[Proposal]) -> None:
     """Raise ProposalError for the first name that two proposals declare."""
     declared: dict[tuple[str, str], Proposal] = {}
     for proposal in proposals:
-        for key in _names(proposal):
+        for key in _declared_names(proposal):
             other = declared.setdefault(key, proposal)
             if other is not proposal:
                 kind_of_name, name = key
                 raise ProposalError(
-                    f"{_origin(proposal)}: {kind_of_name} {name} is declared by {_origin(other)} already: "
+                    f"{_name_origin(proposal)}: {kind_of_name} {name} is declared by {_name_origin(other)} already: "
                     "leave one out, or give it another name"
                 )
 
 
-def _origin(proposal: Proposal) -> str:
+def _name_origin(proposal: Proposal) -> str:
     return proposal.origin or f"KEP-{proposal.kep}"
 
 
-def _names(proposal: Proposal) -> Iterator[tuple[str, str]]:
+def _declared_names(proposal: Proposal) -> Iterator[tuple[str, str]]:
     yield "gate", proposal.gate
     tables: Iterable[tuple[str, Callable[[Proposal], Iterable[str]]]] = (
         ("toleration operator", lambda one: one.tolerations),

@@ -48,7 +48,7 @@ def server_findings(obj: ReadOnlyObject, before: View, after: View) -> Iterator[
     unknown = list(lost(decoded, decoded_after))
     for field in unknown:
         yield finding(API_SERVER, decoded, field, f"{after.caps.version} does not know it: lost with the next write")
-    yield from _refusals(decoded, decoded_after, before, after)
+    yield from _find_validation_errors(decoded, decoded_after, before, after)
     # Decoded once more, so that both sides have gone through decoding and defaulting twice.
     (stored, _), (later, _) = (
         before.created(before.decode(decoded)),
@@ -59,7 +59,7 @@ def server_findings(obj: ReadOnlyObject, before: View, after: View) -> Iterator[
             yield finding(API_SERVER, decoded, field, "silently dropped from new objects; stored objects keep it")
 
 
-def _refusals(was: Object, seen: Object, before: View, after: View) -> Iterator[Finding]:
+def _find_validation_errors(was: Object, seen: Object, before: View, after: View) -> Iterator[Finding]:
     """Yield the errors that an update or a new object of the kind would newly get."""
     known = {str(error) for error in (*before.changed(was), *before.created(was)[1])}
     changes = {str(error): error for error in after.changed(seen) if str(error) not in known}
@@ -67,10 +67,10 @@ def _refusals(was: Object, seen: Object, before: View, after: View) -> Iterator[
         yield finding(API_SERVER, was, error.field, f"every update except of the status is rejected: {error.message}")
     for error in after.created(seen)[1]:
         if str(error) not in known and str(error) not in changes:
-            yield finding(API_SERVER, was, error.field, f"{_what_is_made(was, error)} refused: {error.message}")
+            yield finding(API_SERVER, was, error.field, f"{_describe_creation(was, error)} refused: {error.message}")
 
 
-def _what_is_made(obj: ReadOnlyObject, error: FieldError) -> str:
+def _describe_creation(obj: ReadOnlyObject, error: FieldError) -> str:
     pod_spec_path = ".".join(POD_SPECS.get(obj["kind"], ()))
     return (
         "new pods of it are"

@@ -13,7 +13,7 @@ from mockkube.proposals.proposal import Field, Proposal
 GATE: Final = "TaintTolerationCEL"
 FIELD: Final = "expression"
 _EXCLUDED: Final = ("key", "value", "operator", "effect")
-_ALONE: Final = "expression cannot be used with key, value, operator, or effect fields"
+_NOT_ALONE: Final = "expression cannot be used with key, value, operator, or effect fields"
 _GATE_OFF: Final = f"may not be set when the {GATE} feature gate is disabled"
 _DESCRIPTION: Final = (
     "Expression is a CEL expression that evaluates whether this toleration matches a taint. It sees taint.key, "
@@ -21,13 +21,13 @@ _DESCRIPTION: Final = (
     "or effect."
 )
 
-_compiled: Final = lru_cache(PROGRAMS_MAX)(TAINTS.compile)
+_compile_cached: Final = lru_cache(PROGRAMS_MAX)(TAINTS.compile)
 
 
 def check(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
     """Require an expression without other fields: not too long, of type bool, and never too expensive."""
     here, expression = f"{at}.{FIELD}", toleration[FIELD]
-    errors = [invalid(here, expression, _ALONE)] if any(toleration.get(name) for name in _EXCLUDED) else []
+    errors = [invalid(here, expression, _NOT_ALONE)] if any(toleration.get(name) for name in _EXCLUDED) else []
     if len(expression.encode(errors="surrogatepass")) > EXPRESSION_BYTES_MAX:
         return [*errors, too_long(here, EXPRESSION_BYTES_MAX)]  # and nobody compiles it
     return errors + admission_errors(expression, compiled(expression), here)
@@ -35,7 +35,7 @@ def check(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
 
 def compiled(expression: str) -> Compiled:
     """Return the compiled expression, from a cache of recent ones."""
-    return _compiled(expression)
+    return _compile_cached(expression)
 
 
 def refuse(toleration: ReadOnlyObject, at: str) -> list[FieldError]:

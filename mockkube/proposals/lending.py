@@ -29,7 +29,7 @@ from mockkube.proposals.outside import trains_of
 from mockkube.proposals.proposal import Proposal, SchedulerPlugin
 
 TOLERATION: Final = "io.k8s.api.core.v1.Toleration"
-_REMEMBERED_MAX: Final = 32
+_CACHE_MAX: Final = 32
 
 
 def aboard(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> tuple[Proposal, ...]:
@@ -50,14 +50,14 @@ def overlays_for(
     return overlays
 
 
-@lru_cache(_REMEMBERED_MAX)
+@lru_cache(_CACHE_MAX)
 def schema_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> Schema:
     """Return the schema of a version; one beyond the newest published has that one's, plus proposals."""
     # There are no published types beyond the newest release; what a later version adds comes from its proposals.
     return Schema(min(version, NEWEST), overlays_for(version, trains))
 
 
-@lru_cache(_REMEMBERED_MAX)
+@lru_cache(_CACHE_MAX)
 def extensions_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> Extensions:
     """Return the extensions of tolerations and selectors for the validation of a server of that version."""
     proposals = aboard(version, trains)
@@ -83,7 +83,7 @@ def extensions_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) 
     )
 
 
-@lru_cache(_REMEMBERED_MAX)
+@lru_cache(_CACHE_MAX)
 def object_rules_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> ObjectRules:
     """Return the rules that proposals add to the validation of objects by a server of that version."""
     proposals = aboard(version, trains)
@@ -106,7 +106,7 @@ def taint_rules(
 
     `expressions` compiles CEL with the component's own cache, `log` writes the errors of its log.
     """
-    proposals = _switched_on(caps)
+    proposals = _enabled_proposals(caps)
     operators = {name: operator.value_test for one in proposals for name, operator in one.tolerations.items()}
     report = None if log is None else partial(_report, log)
     return TaintRules(operators, expressions if caps.enabled(kep_5500.GATE) else None, report)
@@ -118,7 +118,7 @@ def _report(log: Callable[[str], None], outcome: Unreadable, taint: ReadOnlyObje
 
 def selector_operators(caps: Capabilities) -> Mapping[str, LabelOperator]:
     """Return the operators that a component knows in node affinity beyond the released ones."""
-    proposals = _switched_on(caps)
+    proposals = _enabled_proposals(caps)
     return {name: operator.test for one in proposals for name, operator in one.node_selectors.items()}
 
 
@@ -142,6 +142,6 @@ def scheduler_plugins(caps: Capabilities) -> Iterator[tuple[SchedulerPlugin, boo
             yield plugin, caps.enabled(proposal.gate)
 
 
-def _switched_on(caps: Capabilities) -> list[Proposal]:
+def _enabled_proposals(caps: Capabilities) -> list[Proposal]:
     """Return the proposals whose gate is on; a component has only the gates that its version knows."""
     return [proposal for proposal in proposals_on(trains_of(caps)) if caps.enabled(proposal.gate)]

@@ -42,15 +42,15 @@ def load(path: str | Path) -> tuple[Proposal, ...]:
     if not file.is_file():
         raise ProposalError(f"{path}: not a file: give a Python file that holds PROPOSAL")
     # Modification time and size are part of the cache key, so that a file that changed is loaded again.
-    return _load(str(file), status.st_mtime_ns, status.st_size)
+    return _load_cached(str(file), status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(64)
-def _load(file: str, changed_at: int, size: int) -> tuple[Proposal, ...]:
-    return _checked(_proposals_in(_module_of(file), file), file)
+def _load_cached(file: str, changed_at: int, size: int) -> tuple[Proposal, ...]:
+    return _validate_all(_read_declarations(_execute_file(file), file), file)
 
 
-def _module_of(file: str) -> ModuleType:
+def _execute_file(file: str) -> ModuleType:
     name = f"mockkube_proposal_{_NAME.sub('_', Path(file).stem)}_{sha256(file.encode()).hexdigest()[:8]}"
     spec = spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
@@ -67,11 +67,11 @@ def _module_of(file: str) -> ModuleType:
             sys.modules[name] = before
         if isinstance(error, KeyboardInterrupt):
             raise
-        raise ProposalError(_failure(file, error)) from None
+        raise ProposalError(_describe_failure(file, error)) from None
     return module
 
 
-def _failure(file: str, error: BaseException) -> str:
+def _describe_failure(file: str, error: BaseException) -> str:
     """Return where and why the code of a file failed, in one line."""
     text = " ".join(str(error).split()) or "no reason given"
     if isinstance(error, SyntaxError):
@@ -84,7 +84,7 @@ def _failure(file: str, error: BaseException) -> str:
     return f"{place}: {type(error).__name__}: {text}: correct it"
 
 
-def _proposals_in(module: Any, place: str) -> Sequence[Any]:
+def _read_declarations(module: Any, place: str) -> Sequence[Any]:
     """Return the proposals that a module declares; an entry point may also refer to them directly."""
     if isinstance(module, Proposal):
         return (module,)
@@ -97,7 +97,7 @@ def _proposals_in(module: Any, place: str) -> Sequence[Any]:
     raise ProposalError(f"{place}: no PROPOSAL: {_REMEDY}")
 
 
-def _checked(found: Sequence[Any], place: str) -> tuple[Proposal, ...]:
+def _validate_all(found: Sequence[Any], place: str) -> tuple[Proposal, ...]:
     for one in found:
         if not isinstance(one, Proposal):
             raise ProposalError(f"{place}: PROPOSAL is {type(one).__name__}: {_REMEDY}")
@@ -109,11 +109,11 @@ def _checked(found: Sequence[Any], place: str) -> tuple[Proposal, ...]:
 
 def given(proposals: Iterable[Proposal]) -> tuple[Proposal, ...]:
     """Return proposals that a program passes as objects, after validating them."""
-    return tuple(one if one.origin else _given(one) for one in proposals)
+    return tuple(one if one.origin else _validate_one(one) for one in proposals)
 
 
 @lru_cache(64)
-def _given(proposal: Proposal) -> Proposal:
+def _validate_one(proposal: Proposal) -> Proposal:
     check(proposal, f"the proposal of {proposal.gate}")
     check_together((*PROPOSALS, proposal))
     return proposal
@@ -122,14 +122,14 @@ def _given(proposal: Proposal) -> Proposal:
 @cache
 def installed() -> tuple[Proposal, ...]:
     """Return the proposals that installed distributions declare."""
-    if not _is_declared():
+    if not _has_entry_points():
         return ()
     from importlib.metadata import entry_points
 
-    return tuple(one for entry in sorted(entry_points(group=GROUP)) for one in _of_entry_point(entry))
+    return tuple(one for entry in sorted(entry_points(group=GROUP)) for one in _load_entry_point(entry))
 
 
-def _is_declared() -> bool:
+def _has_entry_points() -> bool:
     """Return whether any installed distribution has entry points of the group."""
     # Runs at every start: reading the files takes 3 ms, importing importlib.metadata 50.
     folders = (Path(one or ".") for one in sys.path)
@@ -138,7 +138,7 @@ def _is_declared() -> bool:
     return any(GROUP.encode() in file.read_bytes() for file in files)
 
 
-def _of_entry_point(entry: Any) -> tuple[Proposal, ...]:
+def _load_entry_point(entry: Any) -> tuple[Proposal, ...]:
     distribution = f" of {entry.dist.name}" if entry.dist is not None else ""
     place = f"entry point {entry.name!r}{distribution}"
     try:
@@ -146,7 +146,7 @@ def _of_entry_point(entry: Any) -> tuple[Proposal, ...]:
     except Exception as error:  # whatever the code of a distribution does must not end in a traceback
         text = " ".join(str(error).split())
         raise ProposalError(f"{place}: {type(error).__name__}: {text}: correct or uninstall it") from None
-    return _checked(_proposals_in(declared, place), place)
+    return _validate_all(_read_declarations(declared, place), place)
 
 
 def usual_proposals() -> tuple[Proposal, ...]:
@@ -208,15 +208,15 @@ def origins() -> tuple[str, ...]:
 
 
 # Worker processes load a proposal again: functions of a file that no module imports cannot be pickled.
-def _reduce(proposal: Proposal) -> tuple[Callable[..., Proposal], tuple[Any, ...]]:
+def _reduce_proposal(proposal: Proposal) -> tuple[Callable[..., Proposal], tuple[Any, ...]]:
     if not proposal.origin:
         return Proposal, tuple(getattr(proposal, one.name) for one in fields(proposal))
-    return _find, (proposal.origin, proposal.gate)
+    return _reload_proposal, (proposal.origin, proposal.gate)
 
 
-def _find(origin: str, gate: str) -> Proposal:
+def _reload_proposal(origin: str, gate: str) -> Proposal:
     found: Mapping[str, Proposal] = {one.gate: one for one in (load(origin) if os.path.isabs(origin) else installed())}
     return found[gate]
 
 
-copyreg.pickle(Proposal, _reduce)
+copyreg.pickle(Proposal, _reduce_proposal)

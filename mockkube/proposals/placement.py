@@ -20,8 +20,8 @@ from mockkube.proposals.places import Part
 from mockkube.proposals.view import View, lost
 
 _FINISHED: Final = ("Succeeded", "Failed")
-_EVICTING: Final = ("NoExecute",)
-_KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
+_EVICTING_EFFECTS: Final = ("NoExecute",)
+_REPELLING_EFFECTS: Final = ("NoSchedule", "NoExecute")
 
 # Taints of the known nodes, by name.
 Taints = Mapping[str, Sequence[ReadOnlyObject]]
@@ -45,23 +45,23 @@ class Placement:
         # A finished pod is neither scheduled nor evicted any more.
         if (now.get("status") or {}).get("phase") in _FINISHED and now["kind"] == "Pod":
             return
-        yield from self._of_tolerations(now, then)
-        yield from self._of_affinity(now)
-        yield from self._of_devices(now)
-        yield from self._of_fields(now, then)
+        yield from self._find_weaker_tolerations(now, then)
+        yield from self._find_dead_affinity(now)
+        yield from self._find_dead_device_tolerations(now)
+        yield from self._find_unknown_fields(now, then)
 
-    def _of_tolerations(self, was: ReadOnlyObject, seen: ReadOnlyObject) -> Iterator[Finding]:
+    def _find_weaker_tolerations(self, was: ReadOnlyObject, seen: ReadOnlyObject) -> Iterator[Finding]:
         spec, left = places.pod_spec(was), places.pod_spec(seen)
         if spec is None or left is None:
             return
-        now, then = _rules(self.before), _rules(self.after)
+        now, then = _make_rules(self.before), _make_rules(self.after)
         pairs = zip(places.tolerations(spec), places.tolerations(left), strict=True)
         for part, rest in pairs:
-            why = _weakened(part.value, rest.value, now, then, self.after)
-            if why and (outcome := self._outcome(was, spec, left, part)):
+            why = _describe_weakening(part.value, rest.value, now, then, self.after)
+            if why and (outcome := self._describe_outcome(was, spec, left, part)):
                 yield finding(self.component, was, part.at, f"{why}: {outcome}")
 
-    def _outcome(self, was: ReadOnlyObject, spec: Part, left: Part, part: Part) -> str:
+    def _describe_outcome(self, was: ReadOnlyObject, spec: Part, left: Part, part: Part) -> str:
         """Return the consequence for the pods; empty if the component ignores such a toleration."""
         effect = part.value.get("effect", "")
         is_pod, node = was["kind"] == "Pod", spec.value.get("nodeName", "")
@@ -72,23 +72,31 @@ class Placement:
             case "kube-scheduler" if effect == "PreferNoSchedule":
                 return "such taints count against a node"
             case "kube-scheduler":
-                nodes = self._closed(spec, left) if is_pod else []
+                nodes = self._newly_closed_nodes(spec, left) if is_pod else []
                 closed = f" ({', '.join(nodes)})" if nodes else ""
                 return f"{'it stays' if is_pod else 'its pods stay'} Pending where only such nodes are left{closed}"
             # The daemon set controller decides by itself on which nodes its pods belong, taints included.
             case "kube-controller-manager" if was["kind"] == "DaemonSet" and effect != "PreferNoSchedule":
                 return "nodes with such a taint get no daemon pod, and with NoExecute lose theirs"
-        if effect not in ("", *_EVICTING) or (is_pod and not node):
+        if effect not in ("", *_EVICTING_EFFECTS) or (is_pod and not node):
             return ""
-        return self._eviction(spec, left) if node in self.nodes else self._possible_eviction(is_pod=is_pod)
+        return (
+            self._describe_eviction(spec, left)
+            if node in self.nodes
+            else self._describe_possible_eviction(is_pod=is_pod)
+        )
 
-    def _closed(self, spec: Part, left: Part) -> list[str]:
+    def _newly_closed_nodes(self, spec: Part, left: Part) -> list[str]:
         """Return the known nodes that would no longer take the pod."""
-        return [name for name, given in self.nodes.items() if self._newly_untolerated(given, spec, left, _KEEPING_AWAY)]
+        return [
+            name
+            for name, given in self.nodes.items()
+            if self._find_newly_untolerated(given, spec, left, _REPELLING_EFFECTS)
+        ]
 
-    def _eviction(self, spec: Part, left: Part) -> str:
+    def _describe_eviction(self, spec: Part, left: Part) -> str:
         node = spec.value["nodeName"]
-        taint = self._newly_untolerated(self.nodes[node], spec, left, _EVICTING)
+        taint = self._find_newly_untolerated(self.nodes[node], spec, left, _EVICTING_EFFECTS)
         if taint is None:
             return ""
         shown = f"{taint['key']}={taint.get('value', '')}:{taint['effect']}"
@@ -96,21 +104,21 @@ class Placement:
             return f"refused by {node} when the kubelet restarts, for its taint {shown}"
         return f"evicted immediately from {node}, for its taint {shown}"
 
-    def _possible_eviction(self, *, is_pod: bool) -> str:
+    def _describe_possible_eviction(self, *, is_pod: bool) -> str:
         if self.component == KUBELET:
             return f"{'refused' if is_pod else 'its pods are refused'} by a node with such a NoExecute taint"
         return f"{'evicted' if is_pod else 'its pods are evicted'} immediately from a node with such a NoExecute taint"
 
-    def _newly_untolerated(
+    def _find_newly_untolerated(
         self, given: Sequence[ReadOnlyObject], spec: Part, left: Part, effects: Sequence[str]
     ) -> ReadOnlyObject | None:
-        now = taints.compile_tolerations(spec.value.get("tolerations", ()), _rules(self.before))
-        then = taints.compile_tolerations(left.value.get("tolerations", ()), _rules(self.after))
+        now = taints.compile_tolerations(spec.value.get("tolerations", ()), _make_rules(self.before))
+        then = taints.compile_tolerations(left.value.get("tolerations", ()), _make_rules(self.after))
         if taints.find_untolerated(given, now, effects) is not None:
             return None
         return taints.find_untolerated(given, then, effects)
 
-    def _of_affinity(self, was: ReadOnlyObject) -> Iterator[Finding]:
+    def _find_dead_affinity(self, was: ReadOnlyObject) -> Iterator[Finding]:
         """Yield the terms that would no longer select any node, as the component uses them."""
         gone = selector_operators(self.before.caps).keys() - selector_operators(self.after.caps).keys()
         if was["kind"] == "PersistentVolume":
@@ -122,12 +130,12 @@ class Placement:
         if spec is None:
             return
         affinity = places.node_affinity(spec)
-        if outcome := self._unselected(was, spec):
+        if outcome := self._describe_unselected(was, spec):
             yield from self._dead_terms(was, places.required_terms(affinity), gone, outcome)
         if self.component == SCHEDULER and not spec.value.get("nodeName"):
             yield from self._dead_terms(was, places.preferred_terms(affinity), gone, "the preference is ignored")
 
-    def _unselected(self, was: ReadOnlyObject, spec: Part) -> str:
+    def _describe_unselected(self, was: ReadOnlyObject, spec: Part) -> str:
         is_pod, bound = was["kind"] == "Pod", bool(spec.value.get("nodeName"))
         match self.component:
             case "kube-scheduler" if not bound:
@@ -147,7 +155,7 @@ class Placement:
                 if (operator := part.value.get("operator", "")) in dead:
                     yield finding(self.component, was, part.at, f"operator {operator} selects no node: {outcome}")
 
-    def _of_devices(self, was: ReadOnlyObject) -> Iterator[Finding]:
+    def _find_dead_device_tolerations(self, was: ReadOnlyObject) -> Iterator[Finding]:
         if self.component not in (SCHEDULER, CONTROLLER_MANAGER):
             return
         gone = (
@@ -160,7 +168,7 @@ class Placement:
             if (operator := part.value.get("operator", "")) in gone:
                 yield finding(self.component, was, part.at, f"operator {operator} matches nothing: {outcome}")
 
-    def _of_fields(self, was: ReadOnlyObject, seen: ReadOnlyObject) -> Iterator[Finding]:
+    def _find_unknown_fields(self, was: ReadOnlyObject, seen: ReadOnlyObject) -> Iterator[Finding]:
         """Yield the other fields of pods that the version does not know."""
         spec, left = places.pod_spec(was), places.pod_spec(seen)
         if spec is None or left is None:
@@ -173,11 +181,13 @@ class Placement:
                 yield finding(self.component, was, field, f"{self.after.caps.version} does not know it: {outcome}")
 
 
-def _rules(view: View) -> TaintRules:
+def _make_rules(view: View) -> TaintRules:
     return taint_rules(view.caps, ExpressionCache().expression)
 
 
-def _weakened(was: ReadOnlyObject, left: ReadOnlyObject, now: TaintRules, then: TaintRules, after: View) -> str:
+def _describe_weakening(
+    was: ReadOnlyObject, left: ReadOnlyObject, now: TaintRules, then: TaintRules, after: View
+) -> str:
     """Return why a toleration would match fewer or other taints; empty if it would not."""
     if "expression" in was:
         if now.expressions is None:

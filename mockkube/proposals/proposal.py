@@ -17,7 +17,7 @@ from mockkube.matching.node_selectors import LabelOperator, OfValues
 from mockkube.matching.taints import Outcome
 
 # Stages in the order in which a feature passes them.
-_REACHED: Final = (Maturity.PRE_ALPHA, Maturity.ALPHA, Maturity.BETA, Maturity.GA, Maturity.DEPRECATED)
+_STAGE_ORDER: Final = (Maturity.PRE_ALPHA, Maturity.ALPHA, Maturity.BETA, Maturity.GA, Maturity.DEPRECATED)
 
 
 def by_pair(matches: Callable[[str, str], Outcome]) -> taints.Operator:
@@ -173,4 +173,4 @@ class Proposal:
             # A gate that was removed after GA is gone from the registry, but its feature stays.
             return self.gate in known.graduated
         stage = known.stage(self.gate, EffectiveVersion.of(version))
-        return _REACHED.index(stage.maturity) >= _REACHED.index(since or self.since)
+        return _STAGE_ORDER.index(stage.maturity) >= _STAGE_ORDER.index(since or self.since)

@@ -25,13 +25,13 @@ Answer = Callable[[ReadOnlyObject], Object]
 _TOLERATIONS: Final = "spec.tolerations"
 _REQUIRED: Final = f"spec.affinity.nodeAffinity.{REQUIRED}"
 _SLA: Final = "node.example.com/sla"
-_COMPARING: Final = Extensions(
+_COMPARISON_EXTENSIONS: Final = Extensions(
     tolerations={
         name: operator.rule(kep_5471.GATE, unsupported_toleration)
         for name, operator in kep_5471.PROPOSAL.tolerations.items()
     }
 )
-_GATED: Final = {
+_RULES_BY_GATE: Final = {
     "gate_on": taints.TaintRules(operators=kep_5471.COMPARISONS),
     "gate_off": taints.TaintRules(),
 }
@@ -39,35 +39,35 @@ _GATED: Final = {
 
 def evaluate(document: ReadOnlyObject) -> Object:
     """Return the document with all answers recomputed; unknown lists are copied."""
-    return {name: _answer(name, rows) for name, rows in document.items()}
+    return {name: _evaluate_rows(name, rows) for name, rows in document.items()}
 
 
-def _answer(name: str, rows: Any) -> Any:
+def _evaluate_rows(name: str, rows: Any) -> Any:
     if not isinstance(rows, list):
         return rows
-    return [{**row, **answer(row)} if (answer := _answer_for(name, row)) else row for row in rows]
+    return [{**row, **answer(row)} if (answer := _find_evaluator(name, row)) else row for row in rows]
 
 
-def _answer_for(name: str, row: ReadOnlyObject) -> Answer | None:
+def _find_evaluator(name: str, row: ReadOnlyObject) -> Answer | None:
     if name == "match":
-        return _toleration_match if "toleration" in row else _requirement_match
-    return _ANSWERS.get(name)
+        return _evaluate_toleration_match if "toleration" in row else _evaluate_requirement_match
+    return _EVALUATORS.get(name)
 
 
-def _outcome(parse: Callable[[str], semver.Version], text: str) -> tuple[semver.Version | None, str | None]:
+def _try_parse(parse: Callable[[str], semver.Version], text: str) -> tuple[semver.Version | None, str | None]:
     try:
         return parse(text), None
     except semver.SemverError as error:
         return None, str(error)
 
 
-def _verdict(parse: Callable[[str], semver.Version], text: str) -> Object:
-    _, error = _outcome(parse, text)
+def _parse_result(parse: Callable[[str], semver.Version], text: str) -> Object:
+    _, error = _try_parse(parse, text)
     return {"ok": error is None, "error": error}
 
 
-def _parse(row: ReadOnlyObject) -> Object:
-    version, error = _outcome(semver.parse_tolerant, row["input"])
+def _evaluate_parse(row: ReadOnlyObject) -> Object:
+    version, error = _try_parse(semver.parse_tolerant, row["input"])
     return {
         "ok": version is not None,
         "error": error,
@@ -77,21 +77,21 @@ def _parse(row: ReadOnlyObject) -> Object:
         "patch": version.patch if version else None,
         "pre": [str(part) for part in version.pre] if version else None,
         "build": list(version.build) if version else None,
-        "strict": _verdict(semver.parse, row["input"]),
-        "cel_normalize": _verdict(semver.parse_normalized, row["input"]),
+        "strict": _parse_result(semver.parse, row["input"]),
+        "cel_normalize": _parse_result(semver.parse_normalized, row["input"]),
     }
 
 
-def _compare(row: ReadOnlyObject) -> Object:
-    first, first_error = _outcome(semver.parse_tolerant, row["a"])
-    second, second_error = _outcome(semver.parse_tolerant, row["b"])
+def _evaluate_compare(row: ReadOnlyObject) -> Object:
+    first, first_error = _try_parse(semver.parse_tolerant, row["a"])
+    second, second_error = _try_parse(semver.parse_tolerant, row["b"])
     order = first.compare(second) if first and second else None
     by_name = {"eq": 0, "gt": 1, "lt": -1}
     answer: Object = {name: None if order is None else order == wanted for name, wanted in by_name.items()}
     return {"cmp": order, **answer, "a_error": first_error, "b_error": second_error}
 
 
-def _shape(error: FieldError) -> Object:
+def _error_to_json(error: FieldError) -> Object:
     value = "" if error.value is OMITTED else error.value
     return {
         "type": str(error.type),
@@ -102,63 +102,66 @@ def _shape(error: FieldError) -> Object:
     }
 
 
-def _validate_tolerations(tolerations: list[Object]) -> Object:
+def _evaluate_validation(tolerations: list[Object]) -> Object:
     return {
         gate: [
-            _shape(error)
-            for error in validate_tolerations(tolerations, _TOLERATIONS, extensions=_COMPARING, allowed=allowed)
+            _error_to_json(error)
+            for error in validate_tolerations(
+                tolerations, _TOLERATIONS, extensions=_COMPARISON_EXTENSIONS, allowed=allowed
+            )
         ]
         for gate, allowed in (("gate_on", frozenset({kep_5471.GATE})), ("gate_off", frozenset[str]()))
     }
 
 
-def _toleration_value(row: ReadOnlyObject) -> Object:
+def _evaluate_toleration_value(row: ReadOnlyObject) -> Object:
     fields = {"key": _SLA, "operator": row["operator"], "value": row["value"], "effect": "NoSchedule"}
-    return _validate_tolerations([fields])
+    return _evaluate_validation([fields])
 
 
-def _validate(row: ReadOnlyObject) -> Object:
+def _evaluate_validate(row: ReadOnlyObject) -> Object:
     if "tolerations" in row:
-        return _validate_tolerations(row["tolerations"])
+        return _evaluate_validation(row["tolerations"])
     return {
         name: [
-            _shape(error) for error in validate_node_selector(row, _REQUIRED, SelectorRules(allow_invalid_values=lax))
+            _error_to_json(error)
+            for error in validate_node_selector(row, _REQUIRED, SelectorRules(allow_invalid_values=lax))
         ]
         for name, lax in (("errors", False), ("errors_allow_invalid_values", True))
     }
 
 
-def _validate_preferred(row: ReadOnlyObject) -> Object:
+def _evaluate_validate_preferred(row: ReadOnlyObject) -> Object:
     affinity = {"nodeAffinity": {PREFERRED: row["terms"]}}
     found = validate_affinity(affinity, "spec.affinity", SelectorRules(), allow_invalid_values=False)
-    return {"errors": [_shape(error) for error in found]}
+    return {"errors": [_error_to_json(error) for error in found]}
 
 
-def _toleration_match(row: ReadOnlyObject) -> Object:
+def _evaluate_toleration_match(row: ReadOnlyObject) -> Object:
     return {
         gate: taints.compile_toleration(row["toleration"], rules).tolerates(row["taint"])
-        for gate, rules in _GATED.items()
+        for gate, rules in _RULES_BY_GATE.items()
     }
 
 
-def _selector_answer(terms: list[Object], row: ReadOnlyObject) -> tuple[bool, str | None, str | None]:
+def _match_selector(terms: list[Object], row: ReadOnlyObject) -> tuple[bool, str | None, str | None]:
     selector = node_selectors.compile_terms(terms, {})
     matches = selector.matches(row["labels"], row["node_name"])
     strict_error = node_selectors.aggregate(selector.errors) if selector.errors else None
     return matches, None if matches else strict_error, strict_error
 
 
-def _requirement_match(row: ReadOnlyObject) -> Object:
-    matches, error, _ = _selector_answer([{row["in"]: [row["requirement"]]}], row)
+def _evaluate_requirement_match(row: ReadOnlyObject) -> Object:
+    matches, error, _ = _match_selector([{row["in"]: [row["requirement"]]}], row)
     return {"match": matches, "error": error}
 
 
-def _selector_match(row: ReadOnlyObject) -> Object:
-    matches, error, strict_error = _selector_answer(row["nodeSelectorTerms"], row)
+def _evaluate_selector_match(row: ReadOnlyObject) -> Object:
+    matches, error, strict_error = _match_selector(row["nodeSelectorTerms"], row)
     return {"match": matches, "error": error, "strict_error": strict_error}
 
 
-def _score(row: ReadOnlyObject) -> Object:
+def _evaluate_score(row: ReadOnlyObject) -> Object:
     selector = node_selectors.compile_preferred(row["terms"], {})
     if selector.errors:
         return {"score": None, "error": node_selectors.aggregate(selector.errors)}
@@ -168,7 +171,7 @@ def _score(row: ReadOnlyObject) -> Object:
 _AT: Final = "spec.tolerations[0].expression"
 
 
-def _expression(environment: Environment) -> Answer:
+def _make_expression_evaluator(environment: Environment) -> Answer:
     def answer(row: ReadOnlyObject) -> Object:
         compiled = environment.compile(row["expr"])
         errors = tolerations.admission_errors(row["expr"], compiled, _AT)
@@ -180,13 +183,15 @@ def _expression(environment: Environment) -> Answer:
             "estimated_cost": {"min": estimate.min, "max": estimate.max} if estimate else None,
             "admitted": not errors,
             "admission_errors": [str(error) for error in errors],
-            "evals": [_evaluation(compiled, each["taint"]) for each in row["evals"]] if compiled.program else [],
+            "evals": [_evaluate_expression(compiled, each["taint"]) for each in row["evals"]]
+            if compiled.program
+            else [],
         }
 
     return answer
 
 
-def _evaluation(compiled: Compiled, taint: ReadOnlyObject) -> Object:
+def _evaluate_expression(compiled: Compiled, taint: ReadOnlyObject) -> Object:
     evaluation = tolerations.evaluate(compiled, taint)
     backwards = tolerations.evaluate(compiled, taint, backwards=True)
     failed = isinstance(evaluation.value, CelError)
@@ -198,14 +203,14 @@ def _evaluation(compiled: Compiled, taint: ReadOnlyObject) -> Object:
     }
 
 
-_ANSWERS: Final[dict[str, Answer]] = {
-    "expressions": _expression(tolerations.TAINTS),
-    "optional_bindings": _expression(tolerations.TAINTS_WITH_BINDINGS),
-    "parse": _parse,
-    "compare": _compare,
-    "values": _toleration_value,
-    "validate": _validate,
-    "validate_preferred": _validate_preferred,
-    "selectors": _selector_match,
-    "score": _score,
+_EVALUATORS: Final[dict[str, Answer]] = {
+    "expressions": _make_expression_evaluator(tolerations.TAINTS),
+    "optional_bindings": _make_expression_evaluator(tolerations.TAINTS_WITH_BINDINGS),
+    "parse": _evaluate_parse,
+    "compare": _evaluate_compare,
+    "values": _evaluate_toleration_value,
+    "validate": _evaluate_validate,
+    "validate_preferred": _evaluate_validate_preferred,
+    "selectors": _evaluate_selector_match,
+    "score": _evaluate_score,
 }

@@ -45,10 +45,10 @@ def scan_objects(
         if obj["kind"] == "Node" and (obj.get("metadata") or {}).get("name")
     }
     views = {name: (View(before, now), View(after, now)) for name, (before, after) in changes.items()}
-    return distinct(found for obj in objects for found in _findings(obj, views, nodes))
+    return distinct(found for obj in objects for found in _scan_object(obj, views, nodes))
 
 
-def _findings(
+def _scan_object(
     obj: Mapping[str, Any], views: Mapping[str, tuple[View, View]], nodes: Mapping[str, Any]
 ) -> Iterator[Finding]:
     try:

@@ -17,7 +17,7 @@ from mockkube.matching.cel.devices import device_expression
 from mockkube.proposals.lending import extensions_for, object_rules_for, schema_for
 from mockkube.proposals.outside import trains_of
 
-_PLAIN: Final = Strategy()
+_DEFAULT_STRATEGY: Final = Strategy()
 _KINDS: Final[Mapping[tuple[str, str], KindInfo]] = {(kind.group, kind.kind): kind for kind in KINDS}
 
 
@@ -39,11 +39,11 @@ class View:
 
     def knows(self, obj: ReadOnlyObject) -> bool:
         """Return whether the version has the kind."""
-        return self.schema.kind(*_identity(obj)) is not None
+        return self.schema.kind(*_parse_gvk(obj)) is not None
 
     def decode(self, obj: ReadOnlyObject) -> Object:
         """Return the object with the fields that the version knows, and its defaults."""
-        group, version, kind = _identity(obj)
+        group, version, kind = _parse_gvk(obj)
         node = self.schema.kind(group, version, kind)
         assert node is not None, f"{kind} is known"
         decoded = self._codec.decode(node, obj, Found())
@@ -71,12 +71,12 @@ class View:
         return strategy.validate_update(new, old, self._judge)
 
     def _strategy(self, obj: ReadOnlyObject) -> Strategy:
-        group, _, kind = _identity(obj)
+        group, _, kind = _parse_gvk(obj)
         info = _KINDS.get((group, kind))
-        return _PLAIN if info is None else self._strategies.of(info)
+        return _DEFAULT_STRATEGY if info is None else self._strategies.of(info)
 
 
-def _identity(obj: ReadOnlyObject) -> tuple[str, str, str]:
+def _parse_gvk(obj: ReadOnlyObject) -> tuple[str, str, str]:
     group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
     return group, version, str(obj.get("kind", ""))
 

@@ -33,13 +33,13 @@ SECONDS_MAX: Final = 34.0
 # Work on so many bytes leaves enough memory in the allocator that it is worth returning to the system.
 _LARGE_BYTES_MIN: Final = 512 * 1024
 _LOCAL: Final = threading.local()
-_TRIM: Final = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None  # glibc only
+_MALLOC_TRIM: Final = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None  # glibc only
 # How long a thread may keep the interpreter from the loop; Python's default is five milliseconds.
 _SWITCH_SECONDS: Final = 0.002
 
 
 # A BaseException, because the work may catch Exception on the way.
-class _TooHeavy(BaseException):
+class _BudgetExceeded(BaseException):
     """Raised when work on the event loop exceeds its budget."""
 
 
@@ -52,7 +52,7 @@ def spend(units: int) -> None:
     if left is None:
         return
     if units > left:
-        raise _TooHeavy
+        raise _BudgetExceeded
     _LOCAL.left = left - units
 
 
@@ -100,7 +100,7 @@ class ThreadedWork:
             before, _LOCAL.left = allowance(), UNITS_MAX
             try:
                 return work()
-            except _TooHeavy:
+            except _BudgetExceeded:
                 pass
             finally:
                 _LOCAL.left = before
@@ -146,21 +146,21 @@ class _Job:
             finally:
                 self._end()
         except BaseException as error:
-            self._tell(error)
+            self._deliver(error)
         else:
-            self._tell(None, result)
+            self._deliver(None, result)
         finally:
-            self.work = _nothing  # frees the input, which an error that refers to this frame would keep
+            self.work = _do_nothing  # frees the input, which an error that refers to this frame would keep
 
     def interrupt(self) -> None:
         """Raise an error in the thread that runs the work, or drop the work if it has not started."""
         with self.lock:
             self.interrupted = True
             if self.thread:
-                _raise_in(self.thread, _Interrupted)
+                _raise_in_thread(self.thread, _Interrupted)
                 return
         if self.answer is not None:
-            _settle(self.answer, _Interrupted(), None)
+            _resolve(self.answer, _Interrupted(), None)
 
     def _begin(self) -> None:
         with self.lock:
@@ -172,21 +172,21 @@ class _Job:
     def _end(self) -> None:
         with self.lock:
             if self.interrupted:
-                _raise_in(self.thread, None)  # or the next job would be interrupted
+                _raise_in_thread(self.thread, None)  # or the next job would be interrupted
             self.thread = 0
 
-    def _tell(self, error: BaseException | None, result: object = None) -> None:
+    def _deliver(self, error: BaseException | None, result: object = None) -> None:
         answer, self.answer = self.answer, None
         try:
-            self.loop.call_soon_threadsafe(_settle, answer, error, result)
+            self.loop.call_soon_threadsafe(_resolve, answer, error, result)
         except RuntimeError:  # the loop is closed: no caller waits
             return
 
 
-def _nothing() -> None: ...
+def _do_nothing() -> None: ...
 
 
-def _settle(answer: "asyncio.Future[Any] | None", error: BaseException | None, result: object) -> None:
+def _resolve(answer: "asyncio.Future[Any] | None", error: BaseException | None, result: object) -> None:
     if answer is None or answer.done():
         return
     if error is None:
@@ -195,7 +195,7 @@ def _settle(answer: "asyncio.Future[Any] | None", error: BaseException | None, r
         answer.set_exception(error)
 
 
-def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+def _raise_in_thread(thread: int, error: type[BaseException] | None) -> None:
     """Raise an error in a thread at its next instruction; None withdraws one that was not raised yet."""
     raised = None if error is None else ctypes.py_object(error)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
@@ -203,18 +203,18 @@ def _raise_in(thread: int, error: type[BaseException] | None) -> None:
 
 def _return_memory() -> None:
     """Return unused memory of C's allocator to the system; it keeps what each thread once needed."""
-    if _TRIM is not None:
-        _TRIM(0)
+    if _MALLOC_TRIM is not None:
+        _MALLOC_TRIM(0)
 
 
-class _Threads:
+class _ThreadPool:
     """Thread pool; threads start when needed and end with the process."""
 
     def __init__(self) -> None:
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._started = 0
-        self._working = 0
-        self._searches_garbage = False
+        self._busy = 0
+        self._gc_was_enabled = False
         self._lock = threading.Lock()
 
     def submit(self, job: _Job) -> None:
@@ -232,9 +232,9 @@ class _Threads:
     def _run(self) -> None:
         _LOCAL.is_worker = True
         while True:
-            self._do(self._jobs.get())
+            self._run_job(self._jobs.get())
 
-    def _do(self, job: _Job) -> None:
+    def _run_job(self, job: _Job) -> None:
         self._begin()
         try:
             job.run()
@@ -247,16 +247,16 @@ class _Threads:
         with self._lock:
             # Collection is disabled by the first busy thread and enabled by the last, and only if it was enabled
             # before.
-            if not self._working:
-                self._searches_garbage = gc.isenabled()
+            if not self._busy:
+                self._gc_was_enabled = gc.isenabled()
                 gc.disable()
-            self._working += 1
+            self._busy += 1
 
     def _end(self) -> None:
         with self._lock:
-            self._working -= 1
-            if not self._working and self._searches_garbage:
+            self._busy -= 1
+            if not self._busy and self._gc_was_enabled:
                 gc.enable()
 
 
-_THREADS: Final = _Threads()
+_THREADS: Final = _ThreadPool()

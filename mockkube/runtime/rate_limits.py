@@ -63,12 +63,12 @@ class TokenBucket:
     def when(self, item: Hashable) -> float:
         """Take a token and return the seconds until it is available."""
         # The count may become negative: each debt moves the next token further away.
-        self._tokens = self._filled() - 1
+        self._tokens = self._refill() - 1
         return max(-self._tokens / self._per_second, 0.0)
 
     def take(self) -> bool:
         """Take a token if one is available."""
-        self._tokens = self._filled()
+        self._tokens = self._refill()
         if self._tokens < 1:
             return False
         self._tokens -= 1
@@ -81,7 +81,7 @@ class TokenBucket:
         """Return zero: the bucket does not count per item."""
         return 0
 
-    def _filled(self) -> float:
+    def _refill(self) -> float:
         before, self._at = self._at, self._clock.monotonic()
         return min(self._tokens + (self._at - before) * self._per_second, float(self._burst))
 

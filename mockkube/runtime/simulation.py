@@ -6,7 +6,7 @@ from mockkube.runtime.steps import Chooser, InOrder, Worker, settle
 from mockkube.runtime.virtual import VirtualClock, advance, next_moment
 
 
-async def _nothing() -> None:
+async def _do_nothing() -> None:
     return None
 
 
@@ -19,18 +19,18 @@ class Simulation:
         *,
         clock: VirtualClock | None = None,
         chooser: Chooser | None = None,
-        quiet: Callable[[], Awaitable[None]] = _nothing,
+        quiet: Callable[[], Awaitable[None]] = _do_nothing,
         stepped: Callable[[Worker], None] = lambda worker: None,
     ) -> None:
         self.clock = clock or VirtualClock()
         self.steps = 0
         """Steps taken so far."""
         self._workers, self._chooser = workers, chooser or InOrder()
-        self._quiet, self._stepped = quiet, stepped
+        self._quiet, self._after_step = quiet, stepped
 
     async def settle(self) -> int:
         """Run steps until no worker is ready at the present time; return the steps taken."""
-        taken = await settle(self._workers, self._chooser, quiet=self._quiet, stepped=self._stepped)
+        taken = await settle(self._workers, self._chooser, quiet=self._quiet, stepped=self._after_step)
         self.steps += taken
         return taken
 

@@ -89,10 +89,10 @@ async def run(worker: Worker, clock: Clock) -> None:
             await worker.step()
             # A worker that is always ready must not starve the other tasks.
             await asyncio.sleep(0)
-        await _rest(worker, clock)
+        await _wait_until_ready(worker, clock)
 
 
-async def _rest(worker: Worker, clock: Clock) -> None:
+async def _wait_until_ready(worker: Worker, clock: Clock) -> None:
     at = worker.wake_at()
     if at is None:
         await worker.bell.wait()
@@ -132,7 +132,7 @@ class Shuffled:
         return ready[0] if len(ready) == 1 else ready[self._random.randrange(len(ready))]
 
 
-async def _nothing() -> None:
+async def _do_nothing() -> None:
     return None
 
 
@@ -140,7 +140,7 @@ async def settle(
     workers: Callable[[], Sequence[Worker]],
     chooser: Chooser,
     *,
-    quiet: Callable[[], Awaitable[None]] = _nothing,
+    quiet: Callable[[], Awaitable[None]] = _do_nothing,
     stepped: Callable[[Worker], None] = lambda worker: None,
     steps_max: int = STEPS_MAX,
 ) -> int:

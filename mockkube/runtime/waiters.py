@@ -43,7 +43,7 @@ class Waiters(Generic[PointT]):
 
     def next_point(self) -> PointT | None:
         """Return the nearest point that a task waits for; None if none waits."""
-        while self._points and not self._waits(self._points[0][1]):
+        while self._points and not self._is_waiting(self._points[0][1]):
             self._futures.pop(heappop(self._points)[1], None)
         return self._points[0][0] if self._points else None
 
@@ -62,7 +62,7 @@ class Waiters(Generic[PointT]):
             if not future.done():
                 future.set_exception(error)
 
-    def _waits(self, number: int) -> bool:
+    def _is_waiting(self, number: int) -> bool:
         future = self._futures.get(number)
         return future is not None and not future.done()
 

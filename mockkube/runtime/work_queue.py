@@ -33,7 +33,7 @@ class QueueObserver(Protocol):
         ...
 
 
-class _Unobserved:
+class _NoObserver:
     def added(self) -> None:
         pass
 
@@ -67,25 +67,25 @@ class WorkQueue(Generic[ItemT]):
     ) -> None:
         self.bell = bell or Bell()
         self._clock = clock
-        self._limits = limits or controller_limits(clock)
-        self._observer: QueueObserver = observer or _Unobserved()
+        self._rate_limiter = limits or controller_limits(clock)
+        self._observer: QueueObserver = observer or _NoObserver()
         self._queue: deque[ItemT] = deque()
         # Items to process, with the time since when; some of them may still be in process.
         self._dirty: dict[ItemT, float] = {}
         # Items in process, with the time since when.
-        self._in_hand: dict[ItemT, float] = {}
+        self._processing: dict[ItemT, float] = {}
         self._due: dict[ItemT, float] = {}
         # When items are to be added; entries that differ from `_due` are outdated.
         self._timers: list[tuple[float, int, ItemT]] = []
-        self._drawn = 0
+        self._last_number = 0
 
     def __len__(self) -> int:
-        self._catch_up()
+        self._add_due_items()
         return len(self._queue)
 
     def add(self, item: ItemT) -> None:
         """Add an item unless it waits already."""
-        if self._want(item, self._clock.monotonic()):
+        if self._mark_dirty(item, self._clock.monotonic()):
             self.bell.ring()
 
     def add_after(self, item: ItemT, seconds: float) -> None:
@@ -100,61 +100,61 @@ class WorkQueue(Generic[ItemT]):
         # A later timer of the same item stays in the heap and is skipped when it comes up, because it differs from
         # `_due`.
         self._due[item] = at
-        self._drawn += 1
-        heappush(self._timers, (at, self._drawn, item))
+        self._last_number += 1
+        heappush(self._timers, (at, self._last_number, item))
         self.bell.ring()
 
     def add_rate_limited(self, item: ItemT) -> None:
         """Add the item when its rate limiter allows it."""
-        self.add_after(item, self._limits.when(item))
+        self.add_after(item, self._rate_limiter.when(item))
 
     def forget(self, item: ItemT) -> None:
         """Reset the rate limiter for the item; its place in the queue stays."""
-        self._limits.forget(item)
+        self._rate_limiter.forget(item)
 
     def num_requeues(self, item: ItemT) -> int:
         """Return how often the item was requeued with rate limits."""
-        return self._limits.num_requeues(item)
+        return self._rate_limiter.num_requeues(item)
 
     def ready(self) -> bool:
         """Return whether an item can be taken now."""
-        self._catch_up()
+        self._add_due_items()
         return bool(self._queue)
 
     def wake_at(self) -> float | None:
         """Return when the next delayed item becomes ready; None if there is none."""
-        self._catch_up()
+        self._add_due_items()
         return self._timers[0][0] if self._timers else None
 
     def get(self) -> ItemT:
         """Return the next item, which is being processed until `done`; call it only when `is_ready`."""
-        self._catch_up()
+        self._add_due_items()
         item = self._queue.popleft()
         now = self._clock.monotonic()
         self._observer.taken(now - self._dirty.pop(item))
-        self._in_hand[item] = now
+        self._processing[item] = now
         return item
 
     def done(self, item: ItemT) -> None:
         """Mark the item as processed; if it was added meanwhile, it is ready again."""
         now = self._clock.monotonic()
-        self._observer.finished(now - self._in_hand.pop(item, now))
+        self._observer.finished(now - self._processing.pop(item, now))
         if item in self._dirty:
             self._queue.append(item)
             self.bell.ring()
 
-    def _want(self, item: ItemT, since: float) -> bool:
+    def _mark_dirty(self, item: ItemT, since: float) -> bool:
         """Mark the item as waiting; return whether it is ready now."""
         if item in self._dirty:
             return False
         self._observer.added()
         self._dirty[item] = since
-        if item in self._in_hand:
+        if item in self._processing:
             return False
         self._queue.append(item)
         return True
 
-    def _catch_up(self) -> None:
+    def _add_due_items(self) -> None:
         """Add the items whose delay is over, and drop outdated timers.
 
         Between two reads of the clock an item may become due: a worker that was given a later wake-up time by `wake_at`
@@ -165,5 +165,5 @@ class WorkQueue(Generic[ItemT]):
             at, _, item = heappop(timers)
             if self._due.get(item) == at:
                 del self._due[item]
-                if self._want(item, at):
+                if self._mark_dirty(item, at):
                     self.bell.ring()

@@ -34,7 +34,7 @@ _LOG: Final = logging.getLogger("mockkube.scheduler")
 RETRY_SECONDS: Final = 1.0
 # Pods that are bound in parallel.
 PARALLEL_MAX: Final = 16
-_ATTEMPTS_SHOWN_MAX: Final = 15
+_ATTEMPTS_LABEL_MAX: Final = 15
 _PRE_BIND: Final = "PreBind"
 _BIND: Final = "Bind"
 
@@ -88,10 +88,10 @@ class Binder:
     def __init__(self, desk: Desk, *, owner: str, at_once: int = PARALLEL_MAX) -> None:
         self.name = f"{owner}/binding"
         self.bell = Bell()
-        self._desk, self._at_once = desk, at_once
+        self._dependencies, self._parallelism = desk, at_once
         self._ready: deque[Assumed] = deque()
         # Bindings that wait, by uid, with the time of the next attempt.
-        self._parked: dict[str, tuple[Assumed, float]] = {}
+        self._waiting: dict[str, tuple[Assumed, float]] = {}
 
     def begin(self, assumed: Assumed) -> None:
         """Start the binding of a pod."""
@@ -100,14 +100,14 @@ class Binder:
 
     def poke(self) -> None:
         """Retry all waiting bindings, because something has changed."""
-        if self._parked:
-            self._ready.extend(assumed for assumed, _ in self._parked.values())
-            self._parked.clear()
+        if self._waiting:
+            self._ready.extend(assumed for assumed, _ in self._waiting.values())
+            self._waiting.clear()
             self.bell.ring()
 
     def call_off(self, uid: str, reason: str) -> bool:
         """Cancel the binding of a waiting pod; return whether there was one."""
-        waiting = self._parked.pop(uid, None)
+        waiting = self._waiting.pop(uid, None)
         if waiting is None:
             return False
         waiting[0].called_off = reason
@@ -116,68 +116,68 @@ class Binder:
 
     def ready(self) -> bool:
         """Return whether a binding can continue now."""
-        return bool(self._ready) or any(at <= self._desk.clock.monotonic() for _, at in self._parked.values())
+        return bool(self._ready) or any(at <= self._dependencies.clock.monotonic() for _, at in self._waiting.values())
 
     def wake_at(self) -> float | None:
         """Return when the next waiting binding is retried."""
-        return min((at for _, at in self._parked.values()), default=None)
+        return min((at for _, at in self._waiting.values()), default=None)
 
     async def step(self) -> None:
         """Continue the next bindings as far as they get."""
-        now = self._desk.clock.monotonic()
-        for uid in [uid for uid, (_, at) in self._parked.items() if at <= now]:
-            self._ready.append(self._parked.pop(uid)[0])
-        batch = [self._ready.popleft() for _ in range(min(self._at_once, len(self._ready)))]
+        now = self._dependencies.clock.monotonic()
+        for uid in [uid for uid, (_, at) in self._waiting.items() if at <= now]:
+            self._ready.append(self._waiting.pop(uid)[0])
+        batch = [self._ready.popleft() for _ in range(min(self._parallelism, len(self._ready)))]
         # Saves a task for the common case; in virtual time there is only this case, so the order stays deterministic.
         if len(batch) == 1:
-            await self._go_on(batch[0])
+            await self._run(batch[0])
             return
         async with asyncio.TaskGroup() as group:
             for assumed in batch:
-                group.create_task(self._go_on(assumed))
+                group.create_task(self._run(assumed))
 
-    async def _go_on(self, assumed: Assumed) -> None:
+    async def _run(self, assumed: Assumed) -> None:
         try:
             status = await self._advance(assumed)
         except ApiError as error:
             status = Status.error(str(error))
         except Exception as error:  # an unreadable object only stops pods that need it
-            self._desk.failures.pods.bad.fail(self.name, "Pod", assumed.pod.key, error)
+            self._dependencies.failures.pods.bad.fail(self.name, "Pod", assumed.pod.key, error)
             status = Status.error("internal error")
         if status.code is Code.WAIT:
-            self._parked[assumed.pod.uid] = assumed, self._desk.clock.monotonic() + RETRY_SECONDS
+            self._waiting[assumed.pod.uid] = assumed, self._dependencies.clock.monotonic() + RETRY_SECONDS
         elif not status.ok:
-            await self._fail(assumed, status)
+            await self._handle_failure(assumed, status)
         else:
-            self._succeed(assumed)
+            self._handle_success(assumed)
 
     async def _advance(self, assumed: Assumed) -> Status:
         """Run the remaining stages until one waits or fails, or the pod is bound."""
         if assumed.called_off:
             return Status.error(assumed.called_off)
         if assumed.stage is Stage.NEW:
-            status = await self._announce(assumed)
+            status = await self._run_pre_bind_preflights(assumed)
             if not status.ok:
                 return status
         if assumed.stage is Stage.PERMITTED:
-            if assumed.waits and not (status := self._ask_permission(assumed)).ok:
+            if assumed.waits and not (status := self._check_permit(assumed)).ok:
                 return status
             # Permit is the last extension point at which a pod counts as unschedulable; failures behind it go to the
             # backoff queue, which needs no events since the pod was popped. As upstream, they are freed here.
-            self._desk.queue.done(assumed.pod.uid)
+            self._dependencies.queue.done(assumed.pod.uid)
             assumed.stage = Stage.PREPARING
         if assumed.stage is Stage.PREPARING:
-            status = await self._prepare(assumed)
+            status = await self._run_pre_bind(assumed)
             if not status.ok:
                 return status
             assumed.stage = Stage.BINDING
-        return await self._bind(assumed)
+        return await self._run_bind(assumed)
 
-    async def _announce(self, assumed: Assumed) -> Status:
+    async def _run_pre_bind_preflights(self, assumed: Assumed) -> Status:
         """Find the PreBind plugins with work to do, and nominate the pod if there are any."""
         assumed.stage = Stage.PERMITTED
         plugins = assumed.points.profile.pre_bind
-        if not self._desk.nominates:
+        if not self._dependencies.nominates:
             assumed.left = list(plugins)
             return SUCCESS
         for plugin in plugins:
@@ -190,17 +190,17 @@ class Binder:
         # not needed for a binding that follows immediately.
         if assumed.left or assumed.waits:
             try:
-                await self._desk.writer.write(assumed.pod, nomination=assumed.node_name)
+                await self._dependencies.writer.write(assumed.pod, nomination=assumed.node_name)
             except ApiError as error:
                 # Upstream too goes on without the nomination: it is an optimization.
                 _LOG.warning("nominating pod %s to %s: %s", assumed.pod.key, assumed.node_name, error)
         return SUCCESS
 
-    def _ask_permission(self, assumed: Assumed) -> Status:
+    def _check_permit(self, assumed: Assumed) -> Status:
         return assumed.points.permit(assumed.state, assumed.pod, assumed.node_name)
 
-    async def _prepare(self, assumed: Assumed) -> Status:
-        start = self._desk.clock.monotonic()
+    async def _run_pre_bind(self, assumed: Assumed) -> Status:
+        start = self._dependencies.clock.monotonic()
         status = SUCCESS
         while assumed.left and status.ok:
             plugin = assumed.left[0]
@@ -215,8 +215,8 @@ class Binder:
         assumed.points.measure(_PRE_BIND, status.code, start)
         return status
 
-    async def _bind(self, assumed: Assumed) -> Status:
-        start = self._desk.clock.monotonic()
+    async def _run_bind(self, assumed: Assumed) -> Status:
+        start = self._dependencies.clock.monotonic()
         status = Status.error("no plugin binds")
         for plugin in assumed.points.profile.bind:
             status = await plugin.bind(assumed.state, assumed.pod, assumed.node_name)
@@ -228,8 +228,8 @@ class Binder:
         assumed.points.measure(_BIND, status.code, start)
         return status
 
-    def _succeed(self, assumed: Assumed) -> None:
-        dependencies, pod, queued = self._desk, assumed.pod, assumed.queued
+    def _handle_success(self, assumed: Assumed) -> None:
+        dependencies, pod, queued = self._dependencies, assumed.pod, assumed.queued
         note = f"Successfully assigned {pod.namespace}/{pod.name} to {assumed.node_name}"
         dependencies.recorder.record(
             pod.obj, NORMAL, "Scheduled", note, action="Binding", controller=assumed.points.profile.name
@@ -242,7 +242,7 @@ class Binder:
         dependencies.metrics.pod_attempts.observe(queued.attempts)
         if queued.first_tried_at is not None:
             # upstream: labels above 15 attempts are merged to bound the metric.
-            attempts = str(queued.attempts) if queued.attempts < _ATTEMPTS_SHOWN_MAX else f"{_ATTEMPTS_SHOWN_MAX}+"
+            attempts = str(queued.attempts) if queued.attempts < _ATTEMPTS_LABEL_MAX else f"{_ATTEMPTS_LABEL_MAX}+"
             dependencies.metrics.sli_seconds.observe(
                 dependencies.clock.now().timestamp() - queued.first_tried_at, attempts
             )
@@ -251,9 +251,9 @@ class Binder:
         for plugin in assumed.points.profile.post_bind:
             plugin.post_bind(assumed.state, pod, assumed.node_name)
 
-    async def _fail(self, assumed: Assumed, status: Status) -> None:
+    async def _handle_failure(self, assumed: Assumed, status: Status) -> None:
         """Release the reservation, requeue the pod, and wake pods that could use the released resources."""
-        dependencies, pod = self._desk, assumed.pod
+        dependencies, pod = self._dependencies, assumed.pod
         assumed.points.unreserve(assumed.state, pod, assumed.node_name)
         dependencies.picture.forget(pod.uid)
         freed = ClusterEvent(Subject.ASSIGNED_POD, Action.DELETE, old=pod.obj)

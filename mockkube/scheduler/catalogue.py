@@ -71,10 +71,10 @@ _NAME_FIRST_SINCE: Final = Version(1, 37)
 def entry_of(name: str, caps: Capabilities) -> Entry | None:
     """Return the plugin of a name, enabled by default or not."""
     proposed = {one.name: one for one, on in scheduler_plugins(caps) if on or one.name not in _BY_NAME}
-    return _entry(proposed[name]) if name in proposed else _BY_NAME.get(name)
+    return _proposal_entry(proposed[name]) if name in proposed else _BY_NAME.get(name)
 
 
-def _entry(plugin: SchedulerPlugin) -> Entry:
+def _proposal_entry(plugin: SchedulerPlugin) -> Entry:
     return Entry(plugin.name, plugin.factory, plugin.weight)
 
 
@@ -86,7 +86,7 @@ def defaults_for(caps: Capabilities) -> list[Entry]:
             next(i for i, one in enumerate(entries) if one.factory is f) for f in (NodeUnschedulable, NodeName)
         )
         entries[cordon], entries[name] = entries[name], entries[cordon]
-    proposed = {one.name: _entry(one) for one, on in scheduler_plugins(caps) if on and one.default}
+    proposed = {one.name: _proposal_entry(one) for one, on in scheduler_plugins(caps) if on and one.default}
     # A proposal may replace a built-in plugin of the same name, which keeps its place in the order.
     entries = [proposed.pop(entry.name, entry) for entry in entries]
     return [*entries, *proposed.values()]

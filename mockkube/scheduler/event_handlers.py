@@ -20,7 +20,7 @@ from mockkube.scheduler.nominator import Latest, Nominations
 from mockkube.scheduler.queue.scheduling_queue import Queue
 from mockkube.scheduler.snapshot import Picture
 
-_APART: Final = (Subject.NODE, Subject.ASSIGNED_POD, Subject.UNSCHEDULED_POD, Subject.WILDCARD)
+_HANDLED_SEPARATELY: Final = (Subject.NODE, Subject.ASSIGNED_POD, Subject.UNSCHEDULED_POD, Subject.WILDCARD)
 _ACTIONS: Final = {
     EventType.ADDED: Action.ADD,
     EventType.MODIFIED: Action.UPDATE,
@@ -43,15 +43,15 @@ class Intake:
 
     def subscribe(self, caches: Caches, subjects: Iterable[Subject]) -> None:
         """Subscribe to nodes, pods and every other resource that plugins register for."""
-        caches.of("Node").subscribe(self._node)
-        caches.of("Pod").subscribe(self._pod)
+        caches.of("Node").subscribe(self._on_node_event)
+        caches.of("Pod").subscribe(self._on_pod_event)
         # Sorted, so that subscriptions, and with them the order of events, are the same in each run.
-        for resource in sorted(set(subjects).difference(_APART)):
-            caches.of(resource.value).subscribe(self._other(resource))
+        for resource in sorted(set(subjects).difference(_HANDLED_SEPARATELY)):
+            caches.of(resource.value).subscribe(self._handler_for(resource))
 
     # Nodes and other objects
 
-    def _node(self, change: Change) -> None:
+    def _on_node_event(self, change: Change) -> None:
         match change.type:
             case EventType.ADDED:
                 self.picture.set_node(change.object)
@@ -66,7 +66,7 @@ class Intake:
                 for event in scheduling_properties.of_node(change.old, change.object, self.caps):
                     self.queue.happened(event)
 
-    def _other(self, subject: Subject) -> Handler:
+    def _handler_for(self, subject: Subject) -> Handler:
         def handle(change: Change) -> None:
             deleted = change.type is EventType.DELETED
             old, new = (change.object, None) if deleted else (change.old, change.object)
@@ -78,36 +78,36 @@ class Intake:
 
     # Pods
 
-    def _pod(self, change: Change) -> None:  # hot: several times per pod
+    def _on_pod_event(self, change: Change) -> None:  # hot: several times per pod
         new = None if change.type is EventType.DELETED else change.object
         old = change.object if change.type is EventType.DELETED else change.old
         # A pod was deleted and recreated under the same name between two events: handle both.
-        if old is not None and new is not None and _uid(old) != _uid(new):
-            self._changed(old, None)
+        if old is not None and new is not None and _pod_uid(old) != _pod_uid(new):
+            self._dispatch_pod(old, None)
             old = None
-        self._changed(_running(old), _running(new))
+        self._dispatch_pod(_unless_finished(old), _unless_finished(new))
         self.binder.poke()
 
-    def _changed(self, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
+    def _dispatch_pod(self, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
         """Dispatch one pod event; None means absent or finished."""
         if new is None:
             if old is not None:
-                self._gone(old)
-        elif _assigned(new):
-            if old is not None and _assigned(old):
-                self._assigned_update(old, new)
+                self._delete_pod(old)
+        elif _is_assigned(new):
+            if old is not None and _is_assigned(old):
+                self._update_assigned_pod(old, new)
             else:
-                self._assigned_add(old, new)
-        elif self._is_ours(new):
+                self._add_assigned_pod(old, new)
+        elif self._is_responsible_for(new):
             if old is None:
                 self.queue.add(PodInfo(new))
             else:
-                self._waiting_update(old, new)
+                self._update_unscheduled_pod(old, new)
 
-    def _is_ours(self, pod: ReadOnlyObject) -> bool:
+    def _is_responsible_for(self, pod: ReadOnlyObject) -> bool:
         return pod["spec"].get("schedulerName", "default-scheduler") in self.names
 
-    def _assigned_add(self, old: ReadOnlyObject | None, new: ReadOnlyObject) -> None:
+    def _add_assigned_pod(self, old: ReadOnlyObject | None, new: ReadOnlyObject) -> None:
         pod = PodInfo(new)
         self.picture.add_pod(pod)
         self.queue.happened(ClusterEvent(Subject.ASSIGNED_POD, Action.ADD, new=new))
@@ -116,18 +116,18 @@ class Intake:
             self.queue.remove(pod.uid)
             self.nominations.drop(pod.uid)
 
-    def _assigned_update(self, old: ReadOnlyObject, new: ReadOnlyObject) -> None:
-        before, pod = self.picture.pod(_uid(new)) or PodInfo(old), PodInfo(new)
+    def _update_assigned_pod(self, old: ReadOnlyObject, new: ReadOnlyObject) -> None:
+        before, pod = self.picture.pod(_pod_uid(new)) or PodInfo(old), PodInfo(new)
         self.picture.add_pod(pod)
         for event in scheduling_properties.of_pod(Subject.ASSIGNED_POD, before, pod, self.requests, self.caps):
             self.queue.happened(event)
 
-    def _waiting_update(self, old: ReadOnlyObject, new: ReadOnlyObject) -> None:
+    def _update_unscheduled_pod(self, old: ReadOnlyObject, new: ReadOnlyObject) -> None:
         before, pod = PodInfo(old), PodInfo(new)
         # Updates of an assumed pod are ignored: its binding is in progress and will replace this revision.
         if self.picture.assumed(pod.uid):
             if pod.terminating and not before.terminating:
-                self._assumed_gone(pod)
+                self._forget_assumed_pod(pod)
             return
         waiting = self.queue.find(pod.uid) is not None
         self.queue.update(
@@ -137,48 +137,48 @@ class Intake:
         if waiting:
             self.nominations.refresh(before, pod)
         if before.nominated_node and before.nominated_node != pod.nominated_node:
-            self._room_given_up(before)
+            self._release_nominated_node(before)
 
-    def _gone(self, old: ReadOnlyObject) -> None:
-        uid = _uid(old)
-        if _assigned(old):
+    def _delete_pod(self, old: ReadOnlyObject) -> None:
+        uid = _pod_uid(old)
+        if _is_assigned(old):
             self.picture.remove_pod(uid)
             self.queue.happened(ClusterEvent(Subject.ASSIGNED_POD, Action.DELETE, old=old))
             return
-        if not self._is_ours(old):
+        if not self._is_responsible_for(old):
             return
         pod = PodInfo(old)
         self.queue.remove(uid)
         self.nominations.drop(uid)
         if self.picture.assumed(uid):
-            self._assumed_gone(pod)
+            self._forget_assumed_pod(pod)
         elif pod.nominated_node:
-            self._room_given_up(pod)
+            self._release_nominated_node(pod)
 
-    def _assumed_gone(self, pod: PodInfo) -> None:
+    def _forget_assumed_pod(self, pod: PodInfo) -> None:
         """Release the resources of an assumed pod that is deleted; its binding continues, and fails at the API."""
         assumed = self.picture.pod(pod.uid)
         self.picture.forget(pod.uid)
         if assumed is not None:
             self.queue.happened(ClusterEvent(Subject.ASSIGNED_POD, Action.DELETE, old=assumed.obj))
 
-    def _room_given_up(self, pod: PodInfo) -> None:
+    def _release_nominated_node(self, pod: PodInfo) -> None:
         """Wake pods that had left resources free for a nominated pod."""
         event = ClusterEvent(Subject.ASSIGNED_POD, Action.DELETE, old=pod.obj)
         # Only pods of at most its priority had to respect the nomination.
         self.queue.happened(event, lambda other: other.priority <= pod.priority)
 
 
-def _uid(pod: ReadOnlyObject) -> str:
+def _pod_uid(pod: ReadOnlyObject) -> str:
     uid: str = pod["metadata"].get("uid", "")
     return uid
 
 
-def _assigned(pod: ReadOnlyObject) -> bool:
+def _is_assigned(pod: ReadOnlyObject) -> bool:
     return bool(pod["spec"].get("nodeName"))
 
 
-def _running(pod: ReadOnlyObject | None) -> ReadOnlyObject | None:
+def _unless_finished(pod: ReadOnlyObject | None) -> ReadOnlyObject | None:
     """Return a pod unless it has finished: to the scheduler a finished pod does not exist."""
     if pod is None or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return None
@@ -191,6 +191,6 @@ def latest_in(caches: Caches) -> Latest:
 
     def latest(pod: PodInfo) -> PodInfo | None:
         current = pods.get(pod.key)
-        return None if current is None or _assigned(current) else pod
+        return None if current is None or _is_assigned(current) else pod
 
     return latest

@@ -23,7 +23,7 @@ from mockkube.scheduler.scheduling_algorithm import Failure
 
 _LOG: Final = logging.getLogger("mockkube.scheduler")
 _NOTE_BYTES_MAX: Final = 1024
-_CUT: Final = " ..."
+_TRUNCATION_MARK: Final = " ..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +42,20 @@ class Failures:
         self, queued: Queued, outcome: Refusal | Failure, *, nomination: str | None, started: float
     ) -> None:
         """Requeue the pod and report why; an empty `nomination` clears it, None keeps it."""
-        self._measure(queued, outcome, started)
+        self._record_metrics(queued, outcome, started)
         queued.refused_by, queued.pending_by = set(), set()
         if isinstance(outcome, Refusal):
             queued.refused_by |= outcome.rejectors.refused
             queued.pending_by |= outcome.rejectors.pending
         else:
             _LOG.warning("scheduling pod %s: %s", queued.pod.key, outcome.message)
-        if not self._put_back(queued):
+        if not self._requeue(queued):
             return
         # After requeueing, as upstream: the nominator refuses pods that are gone by now.
         self.nominations.put(queued.pod, nomination)
-        await self._tell(queued.pod, outcome, nomination)
+        await self._report(queued.pod, outcome, nomination)
 
-    def _put_back(self, queued: Queued) -> bool:
+    def _requeue(self, queued: Queued) -> bool:
         """Requeue the current revision of the pod; return False if another pod has taken its name."""
         pod = queued.pod
         current = self.pods.get(pod.key)
@@ -71,7 +71,7 @@ class Failures:
             self.queue.put_back(queued)
         return True
 
-    async def _tell(self, pod: PodInfo, outcome: Refusal | Failure, nomination: str | None) -> None:
+    async def _report(self, pod: PodInfo, outcome: Refusal | Failure, nomination: str | None) -> None:
         is_fit_error, message = isinstance(outcome, Refusal), outcome.message
         self.recorder.record(
             pod.obj,
@@ -91,7 +91,7 @@ class Failures:
         except Exception as error:
             self.pods.bad.fail("scheduler", "Pod", pod.key, error)
 
-    def _measure(self, queued: Queued, outcome: Refusal | Failure, started: float) -> None:
+    def _record_metrics(self, queued: Queued, outcome: Refusal | Failure, started: float) -> None:
         result = "unschedulable" if isinstance(outcome, Refusal) else "error"
         profile = queued.pod.scheduler_name
         self.metrics.attempts.add(result, profile)
@@ -104,4 +104,4 @@ def cut(message: str) -> str:
     if len(data) <= _NOTE_BYTES_MAX:
         return message
     # The limit is in bytes, so that a character may be cut in two; its rest is dropped.
-    return data[: _NOTE_BYTES_MAX - len(_CUT)].decode(errors="ignore") + _CUT
+    return data[: _NOTE_BYTES_MAX - len(_TRUNCATION_MARK)].decode(errors="ignore") + _TRUNCATION_MARK

@@ -17,7 +17,7 @@ from mockkube.scheduler.verdict_cache import Filtered, Tables
 # Clusters with fewer nodes are searched completely, as upstream's minFeasibleNodesToFind says.
 FEASIBLE_MIN: Final = 100
 _PERCENTAGE_MIN: Final = 5
-_REFUSALS: Final = (Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING)
+_REJECTION_CODES: Final = (Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING)
 
 
 def wanted(percentage: int, nodes: int) -> int:
@@ -57,68 +57,75 @@ class Search:
     """Search of one profile."""
 
     def __init__(self, points: Points, tables: Tables, percentage: int, rotation: Rotation) -> None:
-        self._points, self._tables, self._percentage, self._rotation = points, tables, percentage, rotation
+        self._framework, self._verdict_cache, self._percentage_of_nodes_to_score, self._next_start = (
+            points,
+            tables,
+            percentage,
+            rotation,
+        )
         self._filters = [plugin.name for plugin in points.profile.filters]
-        self._logged = {
+        self._log_lines = {
             (plugin.name, code): line for plugin in points.profile.filters for code, line in plugin.logged.items()
         }
 
     def one(self, state: CycleState, pod: PodInfo, name: str) -> Found:
         """Run the filters on one node. Raises PluginError."""
-        slot = self._points.picture.slot(name)
-        return Found() if slot is None else self._walk(state, pod, [slot], 1)
+        slot = self._framework.picture.slot(name)
+        return Found() if slot is None else self._evaluate(state, pod, [slot], 1)
 
     def some(self, state: CycleState, pod: PodInfo, names: Iterable[str] | None) -> Found:
         """Search for feasible nodes, among all or those named. Raises PluginError."""
-        snapshot = self._points.picture
+        snapshot = self._framework.picture
         total = len(snapshot.all)
         if names is None:
-            count = self._count(total)
-            result = self._quick(state, pod, count, total)
+            count = self._num_to_find(total)
+            result = self._find_cached(state, pod, count, total)
             if result is None:
-                result = self._walk(state, pod, self._rounds(range(total)), count)
+                result = self._evaluate(state, pod, self._from_start_node(range(total)), count)
         else:
             slots = sorted(slot for name in names if (slot := snapshot.slot(name)) is not None)
-            result = self._walk(state, pod, self._rounds(slots), self._count(len(slots)))
-        self._rotation.advance(result.seen, total)
+            result = self._evaluate(state, pod, self._from_start_node(slots), self._num_to_find(len(slots)))
+        self._next_start.advance(result.seen, total)
         return result
 
-    def _count(self, nodes: int) -> int:
+    def _num_to_find(self, nodes: int) -> int:
         # Without Score plugins the first feasible node is as good as any other.
-        return wanted(self._percentage, nodes) if self._points.profile.scores else 1
+        return wanted(self._percentage_of_nodes_to_score, nodes) if self._framework.profile.scores else 1
 
-    def _rounds(self, slots: Sequence[int]) -> Iterator[int]:
-        start = self._rotation.start % len(slots) if slots else 0
+    def _from_start_node(self, slots: Sequence[int]) -> Iterator[int]:
+        start = self._next_start.start % len(slots) if slots else 0
         return chain(slots[start:], slots[:start])
 
-    def _quick(self, state: CycleState, pod: PodInfo, count: int, total: int) -> Found | None:
+    def _find_cached(self, state: CycleState, pod: PodInfo, count: int, total: int) -> Found | None:
         """Find the next feasible nodes from cached verdicts alone; None if some verdict is not cached."""
-        start = self._points.now()
-        verdicts = self._table(state, pod)
+        start = self._framework.now()
+        verdicts = self._current_verdicts(state, pod)
         if not verdicts.is_complete():
             return None
-        first = self._rotation.start % total
+        first = self._next_start.start % total
         # Three cases, because most searches end in the first or the second, which need no loop over nodes.
         if verdicts.none_fits():
-            result = Found((), dict(verdicts.refused), self._answers(verdicts.refusals), total, dict(verdicts.reasons))
-            self._tally(state, verdicts.refusals, total)
+            result = Found(
+                (), dict(verdicts.refused), self._named_rejections(verdicts.refusals), total, dict(verdicts.reasons)
+            )
+            self._count_evaluations(state, verdicts.refusals, total)
             self._log(verdicts, None)
         elif verdicts.all_fit():
             nearest = range(first, min(first + count, total))
             result = Found(nearest if len(nearest) == count else [*nearest, *range(count - len(nearest))], seen=count)
-            self._tally(state, {}, count)
+            self._count_evaluations(state, {}, count)
             self._log(verdicts, result.slots)
         else:
             stretch = verdicts.next_fitting(first, count)
             result = Found(stretch.slots, seen=stretch.nodes)
-            self._tally(state, stretch.refusals, stretch.nodes)
+            self._count_evaluations(state, stretch.refusals, stretch.nodes)
             self._log(verdicts, [(first + step) % total for step in range(stretch.nodes)] if verdicts.lines else ())
-        self._points.measure(FILTER, Code.SUCCESS, start)
+        self._framework.measure(FILTER, Code.SUCCESS, start)
         return result
 
-    def _walk(self, state: CycleState, pod: PodInfo, slots: Iterable[int], count: int) -> Found:
-        start = self._points.now()
-        verdicts, framework = self._table(state, pod), self._points
+    def _evaluate(self, state: CycleState, pod: PodInfo, slots: Iterable[int], count: int) -> Found:
+        start = self._framework.now()
+        verdicts, framework = self._current_verdicts(state, pod), self._framework
         nodes, entries, fits = framework.picture.all, verdicts.entries, verdicts.fits
         uncached = [(place, plugin, framework.judge(state, plugin, pod)) for place, plugin in verdicts.live]
         nominator, check_nominated = framework.nominations, bool(uncached and framework.nominations)
@@ -149,40 +156,40 @@ class Search:
                 node_to_status[nodes[slot].name] = status
                 rejections[place, status.code] = rejections.get((place, status.code), 0) + 1
         seen = len(feasible) + len(node_to_status)
-        self._tally(state, rejections, seen)
+        self._count_evaluations(state, rejections, seen)
         if verdicts.lines:
             places = (framework.picture.slot(name) for name in node_to_status)
             self._log(verdicts, [*feasible, *(place for place in places if place is not None)])
         framework.measure(FILTER, Code.SUCCESS, start)
-        return Found(feasible, node_to_status, self._answers(rejections), seen)
+        return Found(feasible, node_to_status, self._named_rejections(rejections), seen)
 
     def _log(self, table: Filtered, slots: Sequence[int] | None) -> None:
         """Count the log lines of the nodes at these indexes; None means all nodes."""
         if table.lines:
-            self._points.log.count_kept(table.lines, slots)
+            self._framework.log.count_kept(table.lines, slots)
 
-    def _answers(self, refusals: Mapping[tuple[int, Code], int]) -> set[tuple[str, Code]]:
+    def _named_rejections(self, refusals: Mapping[tuple[int, Code], int]) -> set[tuple[str, Code]]:
         return {(self._filters[place], code) for (place, code), nodes in refusals.items() if nodes}
 
-    def _table(self, state: CycleState, pod: PodInfo) -> Filtered:
-        verdicts = self._tables.filtered(state, pod)
+    def _current_verdicts(self, state: CycleState, pod: PodInfo) -> Filtered:
+        verdicts = self._verdict_cache.filtered(state, pod)
         # With nominated pods and only cached filters, a second table per priority holds verdicts that include those
         # pods.
-        if self._points.nominations and not verdicts.live:
-            verdicts = self._tables.filtered(state, pod, crowded=True)
-        verdicts.refresh(self._points, state, pod)
+        if self._framework.nominations and not verdicts.live:
+            verdicts = self._verdict_cache.filtered(state, pod, crowded=True)
+        verdicts.refresh(self._framework, state, pod)
         return verdicts
 
-    def _tally(self, state: CycleState, refusals: Mapping[tuple[int, Code], int], seen: int) -> None:
+    def _count_evaluations(self, state: CycleState, refusals: Mapping[tuple[int, Code], int], seen: int) -> None:
         """Count the results of each filter; filters behind one that rejected a node did not run for it."""
         for place, name in enumerate(self._filters):
             if name in state.skip_filter or not seen:
                 continue
-            for code in _REFUSALS:
+            for code in _REJECTION_CODES:
                 if count := refusals.get((place, code), 0):
-                    self._points.count(FILTER, name, code, count)
-                    if (line := self._logged.get((name, code))) is not None:
-                        self._points.log.count(line, count)
+                    self._framework.count(FILTER, name, code, count)
+                    if (line := self._log_lines.get((name, code))) is not None:
+                        self._framework.log.count(line, count)
                     seen -= count
             if seen:
-                self._points.count(FILTER, name, Code.SUCCESS, seen)
+                self._framework.count(FILTER, name, Code.SUCCESS, seen)

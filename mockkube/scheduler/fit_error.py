@@ -11,7 +11,7 @@ from typing import Final
 from mockkube.scheduler.framework.interface import Remedy, Verdicts
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 
-_REFUSALS: Final = (Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING)
+_REJECTION_CODES: Final = (Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING)
 NO_NODES: Final = "no nodes available to schedule pods"
 
 
@@ -28,7 +28,7 @@ class Rejectors:
     @classmethod
     def of(cls, answers: Collection[tuple[str, Code]], narrowed_by: Collection[str] = ()) -> "Rejectors":
         """Return the plugins whose codes are rejections, and those that excluded nodes in PreFilter."""
-        refused = {plugin for plugin, code in answers if plugin and code in _REFUSALS}
+        refused = {plugin for plugin, code in answers if plugin and code in _REJECTION_CODES}
         pending = {plugin for plugin, code in answers if plugin and code is Code.PENDING}
         return cls(frozenset(refused.union(narrowed_by)), frozenset(pending))
 

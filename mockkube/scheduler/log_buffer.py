@@ -14,7 +14,7 @@ from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import ComponentLog, Level, LogLine
 
 _LOG: Final = logging.getLogger("mockkube.scheduler")
-_REMEMBERED_MAX: Final = 4096
+_PRINTED_MAX: Final = 4096
 
 Lines = tuple[LogLine, ...]
 
@@ -28,7 +28,7 @@ class LogBuffer:
         self._log, self._clock = log, clock
         self._collects = False
         self._counts: dict[LogLine, int] = {}
-        self._printed: LRUCache[str, bool] = LRUCache(_REMEMBERED_MAX)
+        self._printed_messages: LRUCache[str, bool] = LRUCache(_PRINTED_MAX)
 
     def error(self, message: str) -> None:
         """Add an error."""
@@ -65,7 +65,7 @@ class LogBuffer:
 
     def count_kept(self, kept: Mapping[int, Lines], slots: Iterable[int] | None) -> None:
         """Count the cached lines of the nodes at these indexes; None means all nodes."""
-        chosen: Iterable[Lines] = kept.values() if slots is None else _chosen(kept, slots)
+        chosen: Iterable[Lines] = kept.values() if slots is None else _select(kept, slots)
         for lines in chosen:
             for line in lines:
                 self.count(line, 1)
@@ -81,16 +81,16 @@ class LogBuffer:
         for line, times in self._counts.items():
             shown = LogLine(line.level, f'{line.message} pod="{pod}"', line.verbosity)
             self._log.write(now, shown, times)
-            self._print(shown)
+            self._print_once(shown)
         self._counts = {}
 
-    def _print(self, line: LogLine) -> None:
+    def _print_once(self, line: LogLine) -> None:
         """Print an error to the terminal the first time only: the log has a line per pod and node."""
-        if line.level is Level.ERROR and line.message not in self._printed:
-            self._printed[line.message] = True
+        if line.level is Level.ERROR and line.message not in self._printed_messages:
+            self._printed_messages[line.message] = True
             _LOG.warning("%s", line.message)
 
 
-def _chosen(kept: Mapping[int, Lines], slots: Iterable[int]) -> Sequence[Lines]:
+def _select(kept: Mapping[int, Lines], slots: Iterable[int]) -> Sequence[Lines]:
     wanted = slots if isinstance(slots, range) else frozenset(slots)
     return [lines for slot, lines in kept.items() if slot in wanted]

@@ -28,10 +28,10 @@ class Ranking:
 
     def choose(self, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> int:
         """Return the index of a node with the highest score, a random one of several. Raises PluginError."""
-        nodes = self._nodes(slots)
+        nodes = self._nodes_at(slots)
         self.points.pre_score(state, pod, nodes)
         start = self.points.now()
-        totals = self._totals(state, pod, slots, nodes)
+        totals = self._total_scores(state, pod, slots, nodes)
         best = max(totals)
         ties = [index for index, total in enumerate(totals) if total == best]
         self.points.measure(SCORE, Code.SUCCESS, start)
@@ -40,7 +40,7 @@ class Ranking:
 
     def scores(self, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> Scores:
         """Return the scores of all plugins for all nodes, without the cache. Raises PluginError."""
-        nodes = self._nodes(slots)
+        nodes = self._nodes_at(slots)
         self.points.pre_score(state, pod, nodes)
         profile = self.points.profile
         table: dict[str, dict[str, int]] = {node.name: {} for node in nodes}
@@ -53,11 +53,13 @@ class Ranking:
                 table[node.name][plugin.name] = score * profile.weights[plugin.name]
         return table
 
-    def _nodes(self, slots: Sequence[int]) -> list[NodeInfo]:
+    def _nodes_at(self, slots: Sequence[int]) -> list[NodeInfo]:
         nodes = self.points.picture.all
         return [nodes[slot] for slot in slots]
 
-    def _totals(self, state: CycleState, pod: PodInfo, slots: Sequence[int], nodes: Sequence[NodeInfo]) -> list[int]:
+    def _total_scores(
+        self, state: CycleState, pod: PodInfo, slots: Sequence[int], nodes: Sequence[NodeInfo]
+    ) -> list[int]:
         cached_scores = self.tables.scored(state, pod)
         cached_scores.refresh()
         totals = cached_scores.sums(self.points, state, pod, slots)
@@ -65,14 +67,14 @@ class Ranking:
             raws = cached_scores.raw(index, slots)
             # Equal raw scores stay equal when normalized, so they cannot change which node is best.
             if min(raws) != max(raws):
-                totals = self._added(state, pod, nodes, totals, plugin, raws)
+                totals = self._add_normalized(state, pod, nodes, totals, plugin, raws)
         for plugin in cached_scores.live:
-            raws = self._live_scores(state, pod, nodes, plugin)
-            totals = self._added(state, pod, nodes, totals, plugin, raws)
-        self._tally(state, len(nodes))
+            raws = self._score_uncached(state, pod, nodes, plugin)
+            totals = self._add_normalized(state, pod, nodes, totals, plugin, raws)
+        self._count_evaluations(state, len(nodes))
         return totals
 
-    def _live_scores(
+    def _score_uncached(
         self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], plugin: ScorePlugin
     ) -> list[int]:
         start = self.points.now() if state.timed else 0.0
@@ -83,7 +85,7 @@ class Ranking:
             self.points.time_plugin(SCORE, plugin.name, Code.SUCCESS, each)
         return scores
 
-    def _added(
+    def _add_normalized(
         self,
         state: CycleState,
         pod: PodInfo,
@@ -104,7 +106,7 @@ class Ranking:
         weight = self.points.profile.weights[plugin.name]
         return [total + weight * raw for total, raw in zip(totals, raws, strict=True)]
 
-    def _tally(self, state: CycleState, nodes: int) -> None:
+    def _count_evaluations(self, state: CycleState, nodes: int) -> None:
         for plugin in self.points.profile.scores:
             if plugin.name not in state.skip_score:
                 self.points.count(SCORE, plugin.name, Code.SUCCESS, nodes)

@@ -14,10 +14,10 @@ _ZONES: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.
 
 def zone_of(labels: Mapping[str, str]) -> Zone:
     """Return region and zone of a node; the older, deprecated label wins."""
-    return _first(labels, _REGIONS), _first(labels, _ZONES)
+    return _first_label(labels, _REGIONS), _first_label(labels, _ZONES)
 
 
-def _first(labels: Mapping[str, str], names: tuple[str, ...]) -> str:
+def _first_label(labels: Mapping[str, str], names: tuple[str, ...]) -> str:
     return next((labels[name] for name in names if name in labels), "")
 
 

@@ -18,19 +18,19 @@ class Nominations:
     """Pods nominated to nodes, in the scheduler's memory; the status of the pods is written after it."""
 
     def __init__(self, latest: Latest) -> None:
-        self._latest = latest
-        self._node_of: dict[str, str] = {}
-        self._by_node: dict[str, dict[str, PodInfo]] = {}
+        self._pod_lister = latest
+        self._nominated_nodes: dict[str, str] = {}
+        self._nominated_pods: dict[str, dict[str, PodInfo]] = {}
         self._changes = ChangeLog()
         # Grows with each change.
         self.generation = 0
 
     def __bool__(self) -> bool:
-        return bool(self._by_node)
+        return bool(self._nominated_pods)
 
     def __contains__(self, node_name: str) -> bool:
         """Return whether pods are nominated to a node."""
-        return node_name in self._by_node
+        return node_name in self._nominated_pods
 
     def changed_since(self, generation: int) -> Iterable[str]:
         """Return the nodes whose nominated pods changed after a generation."""
@@ -38,39 +38,39 @@ class Nominations:
 
     def on(self, node_name: str) -> list[PodInfo]:
         """Return the pods nominated to a node, in order of nomination."""
-        return list(self._by_node.get(node_name, {}).values())
+        return list(self._nominated_pods.get(node_name, {}).values())
 
     def node_of(self, uid: str) -> str:
         """Return the node that a pod is nominated to; empty if there is none."""
-        return self._node_of.get(uid, "")
+        return self._nominated_nodes.get(uid, "")
 
     def put(self, pod: PodInfo, node_name: str | None = None) -> None:
         """Nominate a pod to a node, to none (empty), or to the node in its status (None)."""
         self.drop(pod.uid)
         name = pod.nominated_node if node_name is None else node_name
         # The pod may have been deleted or bound since the decision; its nomination would then never be removed.
-        if name and self._latest(pod) is not None:
-            self._node_of[pod.uid] = name
-            self._by_node.setdefault(name, {})[pod.uid] = pod
-            self._touch(name)
+        if name and self._pod_lister(pod) is not None:
+            self._nominated_nodes[pod.uid] = name
+            self._nominated_pods.setdefault(name, {})[pod.uid] = pod
+            self._record_change(name)
 
     def refresh(self, old: PodInfo, new: PodInfo) -> None:
         """Replace a pod by another revision; keep a nomination that its status does not show yet."""
         # The status is written after the nomination, so an update that comes in between must not clear it.
-        unwritten = self._node_of.get(old.uid) if not old.nominated_node and not new.nominated_node else None
+        unwritten = self._nominated_nodes.get(old.uid) if not old.nominated_node and not new.nominated_node else None
         self.put(new, unwritten)
 
     def drop(self, uid: str) -> None:
         """Remove the nomination of a pod."""
-        name = self._node_of.pop(uid, "")
+        name = self._nominated_nodes.pop(uid, "")
         if not name:
             return
-        pods = self._by_node[name]
+        pods = self._nominated_pods[name]
         del pods[uid]
         if not pods:
-            del self._by_node[name]
-        self._touch(name)
+            del self._nominated_pods[name]
+        self._record_change(name)
 
-    def _touch(self, node_name: str) -> None:
+    def _record_change(self, node_name: str) -> None:
         self.generation += 1
         self._changes.note(node_name, self.generation)

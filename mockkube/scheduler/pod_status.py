@@ -35,7 +35,7 @@ class PodStatusWriter:
     async def write(self, pod: PodInfo, condition: Condition | None = None, nomination: str | None = None) -> None:
         """Set a condition and the nominated node (empty: clear it, None: keep it), unless both are set already."""
         changes: Object = {}
-        if condition is not None and (changed := self._changed(pod, condition)) is not None:
+        if condition is not None and (changed := self._condition_patch(pod, condition)) is not None:
             changes["conditions"] = [changed]
         if nomination is not None and nomination != pod.nominated_node:
             changes["nominatedNodeName"] = nomination or None
@@ -44,7 +44,7 @@ class PodStatusWriter:
             patch = {"metadata": {"uid": pod.uid}, "status": changes}
             await self.client.patch("Pod", pod.key, patch, subresource="status")
 
-    def _changed(self, pod: PodInfo, wanted: Condition) -> Object | None:
+    def _condition_patch(self, pod: PodInfo, wanted: Condition) -> Object | None:
         old = find_condition(pod.status.get("conditions") or (), wanted.type)
         new: Object = {
             "type": wanted.type,

@@ -42,7 +42,7 @@ from mockkube.scheduler.scheduling_cycle import Cycle, Surroundings
 from mockkube.scheduler.snapshot import Picture
 
 # From this version on events about victims name the preemptor in their text only, not as related object.
-_NAMES_NO_PREEMPTOR_SINCE: Final = Version(1, 36)
+_PREEMPTOR_UNRELATED_SINCE: Final = Version(1, 36)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Scheduler:
         at_once = 1 if isinstance(clock, VirtualClock) else PARALLEL_MAX
         self._recorder = SeriesRecorder(client, clock, random, owner=owner, at_once=at_once)
         self._handles: list[ProfileHandle] = []
-        self.deciders = self._build_deciders(random)
+        self.deciders = self._build_algorithms(random)
         self.queue = self._build_queue()
         self._workers = self._build_workers(owner, at_once=at_once)
         self._add_gauges()
@@ -114,7 +114,7 @@ class Scheduler:
         """Close the watches."""
         await self.caches.close()
 
-    def _build_deciders(self, chance: Chance) -> dict[str, Decider]:
+    def _build_algorithms(self, chance: Chance) -> dict[str, Decider]:
         """Build the profiles; they share the node at which the next search starts."""
         dependencies = self.senses.context(self.client, self.caches, self.picture, self.clock, chance)
         rotation = Rotation()
@@ -175,12 +175,12 @@ class Scheduler:
             activate=self.queue.activate,
             ask_again=self.queue.ask_again,
             call_off=binding_cycle.call_off,
-            names_preemptor=self.senses.caps.version < _NAMES_NO_PREEMPTOR_SINCE,
+            names_preemptor=self.senses.caps.version < _PREEMPTOR_UNRELATED_SINCE,
         )
         preemption_executor = Evictions(executor_dependencies, owner=owner, at_once=at_once)
         for handle in self._handles:
             handle.evictions = preemption_executor
-        self._subscribe(binding_cycle)
+        self._register_event_handlers(binding_cycle)
         dependencies = Surroundings(
             self.caches,
             self.queue,
@@ -198,7 +198,7 @@ class Scheduler:
         cycle = Cycle(dependencies, owner=owner)
         return [*self.caches.workers, cycle, binding_cycle, preemption_executor, self._recorder]
 
-    def _subscribe(self, binder: Binder) -> None:
+    def _register_event_handlers(self, binder: Binder) -> None:
         """Subscribe to what plugins register for.
 
         Plugins subscribed to their informers when they were built, so their own state is updated before hints run.

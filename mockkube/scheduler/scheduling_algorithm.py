@@ -21,7 +21,7 @@ from mockkube.scheduler.metrics import PLUGIN_SAMPLE_PERCENT
 from mockkube.scheduler.node_scores import Ranking, Scores
 from mockkube.scheduler.verdict_cache import Tables
 
-_ABSENT: Final = Verdicts({}).absent
+_ABSENT_STATUS: Final = Verdicts({}).absent
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +49,15 @@ class Decider:
     def __init__(self, points: Points, chance: Chance, *, percentage: int, rotation: Rotation) -> None:
         self.points = points
         verdict_cache = Tables(points.profile, points.picture)
-        self._chance = chance
+        self._random = chance
         own = points.profile.percentage
-        self._search = Search(points, verdict_cache, percentage if own is None else own, rotation)
-        self._ranking = Ranking(points, verdict_cache, chance)
+        self._feasible_nodes = Search(points, verdict_cache, percentage if own is None else own, rotation)
+        self._node_scores = Ranking(points, verdict_cache, chance)
 
     def state(self) -> CycleState:
         """Return a new cycle state."""
         state = CycleState()
-        state.timed = self._chance.random.randrange(100) < PLUGIN_SAMPLE_PERCENT
+        state.timed = self._random.random.randrange(100) < PLUGIN_SAMPLE_PERCENT
         return state
 
     def decide(self, state: CycleState, pod: PodInfo) -> Decision:
@@ -66,12 +66,12 @@ class Decider:
         if not total:
             return Refusal(0)
         try:
-            fit_error, filtered = self._find(state, pod, total)
+            fit_error, filtered = self._find_feasible_nodes(state, pod, total)
             if fit_error is None:
-                return self._place(state, pod, filtered)
+                return self._select_host(state, pod, filtered)
         except PluginFailed as error:
             return Failure(str(error))
-        return self._remedied(state, pod, fit_error)
+        return self._run_post_filters(state, pod, fit_error)
 
     def explain(self, state: CycleState, pod: PodInfo) -> tuple[Decision, Mapping[str, Status], Scores]:
         """Return the decision, the status of each rejected node, and the scores of the feasible nodes.
@@ -94,22 +94,22 @@ class Decider:
         for slot, node in enumerate(snapshot.all):
             status = candidates.status
             if status.ok and candidates.node_names is not None and node.name not in candidates.node_names:
-                status = _left_out(candidates.narrowed_by)
+                status = _excluded_status(candidates.narrowed_by)
             if status.ok:
-                status = self._filtered(state, pod, node)
+                status = self._filter_node(state, pod, node)
             if status.ok:
                 slots.append(slot)
             else:
                 node_to_status[node.name] = status
-        return node_to_status, self._ranking.scores(state, pod, slots) if len(slots) > 1 else {}
+        return node_to_status, self._node_scores.scores(state, pod, slots) if len(slots) > 1 else {}
 
-    def _filtered(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+    def _filter_node(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         try:
             return self.points.filter_with_nominated(state, pod, node)
         except PluginFailed as error:
             return Status.error(str(error))
 
-    def _find(self, state: CycleState, pod: PodInfo, total: int) -> tuple[Refusal | None, Found]:
+    def _find_feasible_nodes(self, state: CycleState, pod: PodInfo, total: int) -> tuple[Refusal | None, Found]:
         """Return the feasible nodes, or the FitError if there is none."""
         candidates = self.points.pre_filter(state, pod)
         status = candidates.status
@@ -118,14 +118,14 @@ class Decider:
             return Refusal(total, Verdicts({}, status), status.message, rejectors), Found()
         nominated = Found()
         if pod.nominated_node:
-            nominated = self._try_nominated(state, pod)
+            nominated = self._evaluate_nominated_node(state, pod)
             # As upstream, the nominated node is taken without comparing it with others: victims were evicted for it.
             if nominated.slots:
                 return None, nominated
-        result = self._search.some(state, pod, candidates.node_names)
+        result = self._feasible_nodes.some(state, pod, candidates.node_names)
         if result.slots:
             return None, result
-        absent = _ABSENT if candidates.node_names is None else _left_out(candidates.narrowed_by)
+        absent = _ABSENT_STATUS if candidates.node_names is None else _excluded_status(candidates.narrowed_by)
         answers = nominated.answers | result.answers
         node_to_status = {**nominated.refused, **result.refused} if nominated.refused else result.refused
         resolvable = all(code is Code.UNSCHEDULABLE for _, code in answers)
@@ -134,26 +134,26 @@ class Decider:
         rejectors = Rejectors.of(answers, candidates.narrowed_by)
         return Refusal(total, statuses, rejectors=rejectors), result
 
-    def _try_nominated(self, state: CycleState, pod: PodInfo) -> Found:
+    def _evaluate_nominated_node(self, state: CycleState, pod: PodInfo) -> Found:
         """Evaluate the node that the pod is nominated to; after an error there, all nodes are searched."""
         try:
-            return self._search.one(state, pod, pod.nominated_node)
+            return self._feasible_nodes.one(state, pod, pod.nominated_node)
         except PluginFailed:
             return Found()
 
-    def _place(self, state: CycleState, pod: PodInfo, found: Found) -> Placement:
+    def _select_host(self, state: CycleState, pod: PodInfo, found: Found) -> Placement:
         """Select one of the feasible nodes. Raises PluginError."""
         only_one = len(found.slots) == 1
         # As upstream, a single node is not scored.
-        slot = found.slots[0] if only_one else self._ranking.choose(state, pod, found.slots)
+        slot = found.slots[0] if only_one else self._node_scores.choose(state, pod, found.slots)
         return Placement(self.points.picture.all[slot].name, found.seen, len(found.slots))
 
-    def _remedied(self, state: CycleState, pod: PodInfo, refusal: Refusal) -> Refusal:
+    def _run_post_filters(self, state: CycleState, pod: PodInfo, refusal: Refusal) -> Refusal:
         if not self.points.profile.post_filters:
             # An empty node clears the nomination: without PostFilter plugins nobody makes room there.
             return replace(refusal, remedy=Remedy(Status.unschedulable(), node_name=""))
         return replace(refusal, remedy=self.points.post_filter(state, pod, refusal.verdicts))
 
 
-def _left_out(plugins: tuple[str, ...]) -> Status:
+def _excluded_status(plugins: tuple[str, ...]) -> Status:
     return Status.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]")

@@ -12,8 +12,8 @@ from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import RequestReader
 
-_RESIZED: Final = ("containerStatuses", "initContainerStatuses", "resources", "allocatedResources")
-_CLAIMS: Final = ("resourceClaimStatuses", "extendedResourceClaimStatus")
+_RESIZE_STATUS_FIELDS: Final = ("containerStatuses", "initContainerStatuses", "resources", "allocatedResources")
+_CLAIM_STATUS_FIELDS: Final = ("resourceClaimStatuses", "extendedResourceClaimStatus")
 
 
 def of_pod(
@@ -23,42 +23,46 @@ def of_pod(
     actions = []
     if old.labels != new.labels:
         actions.append(Action.POD_LABEL)
-    if _asks_for_less(old, new, requests):
+    if _is_scaled_down(old, new, requests):
         actions.append(Action.POD_SCALE_DOWN)
     if old.spec.get("schedulingGates") and not new.spec.get("schedulingGates"):
         actions.append(Action.POD_GATES_ELIMINATED)
     # upstream: tolerations can only be added, so that comparing lengths is enough.
     if len(old.spec.get("tolerations") or ()) != len(new.spec.get("tolerations") or ()):
         actions.append(Action.POD_TOLERATION)
-    if caps.enabled("DynamicResourceAllocation") and _part(old.status, _CLAIMS) != _part(new.status, _CLAIMS):
+    if caps.enabled("DynamicResourceAllocation") and _select_fields(old.status, _CLAIM_STATUS_FIELDS) != _select_fields(
+        new.status, _CLAIM_STATUS_FIELDS
+    ):
         actions.append(Action.POD_GENERATED_CLAIM)
     return [ClusterEvent(subject, action, old.obj, new.obj) for action in actions or (Action.UPDATE,)]
 
 
-def _asks_for_less(old: PodInfo, new: PodInfo, requests: RequestReader) -> bool:
+def _is_scaled_down(old: PodInfo, new: PodInfo, requests: RequestReader) -> bool:
     # Comparing the fields that requests depend on is much cheaper than computing both requests.
-    if old.spec == new.spec and _part(old.status, _RESIZED) == _part(new.status, _RESIZED):
+    if old.spec == new.spec and _select_fields(old.status, _RESIZE_STATUS_FIELDS) == _select_fields(
+        new.status, _RESIZE_STATUS_FIELDS
+    ):
         return False
     before, after = requests.read(old).total, requests.read(new).total
     names = ("cpu", "memory", "ephemeral-storage", *before.scalars)
     return any(before.amount(name) > after.amount(name) for name in names)
 
 
-def _part(obj: ReadOnlyObject, names: Iterable[str]) -> list[object]:
+def _select_fields(obj: ReadOnlyObject, names: Iterable[str]) -> list[object]:
     return [obj.get(name) for name in names]
 
 
 def of_node(old: ReadOnlyObject, new: ReadOnlyObject, caps: Capabilities) -> list[ClusterEvent]:
     """Return an event for each scheduling property of the node that changed; none if none did."""
     # Upstream treats uncordoning like the removal of a taint.
-    actions = [Action.NODE_TAINT] if _given_free(old, new) else []
-    actions += [action for action, read in _NODE_PARTS if read(old) != read(new)]
-    if caps.enabled("NodeDeclaredFeatures") and _declared(old) != _declared(new):
+    actions = [Action.NODE_TAINT] if _is_uncordoned(old, new) else []
+    actions += [action for action, read in _NODE_PROPERTIES if read(old) != read(new)]
+    if caps.enabled("NodeDeclaredFeatures") and _declared_features(old) != _declared_features(new):
         actions.append(Action.NODE_DECLARED_FEATURE)
     return [ClusterEvent(Subject.NODE, action, old, new) for action in actions]
 
 
-def _given_free(old: ReadOnlyObject, new: ReadOnlyObject) -> bool:
+def _is_uncordoned(old: ReadOnlyObject, new: ReadOnlyObject) -> bool:
     return bool(_spec(old).get("unschedulable")) and not _spec(new).get("unschedulable")
 
 
@@ -72,7 +76,7 @@ def _status(node: ReadOnlyObject) -> ReadOnlyObject:
     return status
 
 
-def _declared(node: ReadOnlyObject) -> list[str]:
+def _declared_features(node: ReadOnlyObject) -> list[str]:
     return list(_status(node).get("declaredFeatures") or ())
 
 
@@ -80,7 +84,7 @@ def _conditions(node: ReadOnlyObject) -> dict[str, str]:
     return {one.get("type", ""): one.get("status", "") for one in _status(node).get("conditions") or ()}
 
 
-_NODE_PARTS: Final[Sequence[tuple[Action, Callable[[ReadOnlyObject], object]]]] = (
+_NODE_PROPERTIES: Final[Sequence[tuple[Action, Callable[[ReadOnlyObject], object]]]] = (
     (Action.NODE_ALLOCATABLE, lambda node: _status(node).get("allocatable") or {}),
     (Action.NODE_LABEL, lambda node: node["metadata"].get("labels") or {}),
     (Action.NODE_TAINT, lambda node: _spec(node).get("taints") or []),

@@ -16,7 +16,7 @@ from mockkube.scheduler.framework.pod_requests import PodRequests, RequestReader
 from mockkube.scheduler.node_generations import ChangeLog
 from mockkube.scheduler.node_tree import NodeTree
 
-_OF_CLAIMS: Final = (
+_CLAIM_STATUS_FIELDS: Final = (
     "extendedResourceClaimStatus",
     "nodeAllocatableResourceClaimStatuses",
     "resourceClaimStatuses",
@@ -40,8 +40,8 @@ class Picture:
         self._all: list[NodeInfo] | None = None
         self._slots: dict[str, int] = {}
         self._changes = ChangeLog()
-        self._images: dict[str, int] = {}
-        self._claims: dict[tuple[str, str], int] = {}
+        self._image_counts: dict[str, int] = {}
+        self._pvc_counts: dict[tuple[str, str], int] = {}
         self._with_affinity: dict[str, int] = {}
         self._with_anti_affinity: dict[str, int] = {}
         self.generation = 0
@@ -92,11 +92,11 @@ class Picture:
 
     def image_nodes(self, image: str) -> int:
         """Return the number of nodes that have an image."""
-        return self._images.get(image, 0)
+        return self._image_counts.get(image, 0)
 
     def claim_users(self, namespace: str, claim: str) -> int:
         """Return the number of pods on nodes that use a PersistentVolumeClaim."""
-        return self._claims.get((namespace, claim), 0)
+        return self._pvc_counts.get((namespace, claim), 0)
 
     def pod(self, uid: str) -> PodInfo | None:
         """Return a pod on a node, assumed pods included."""
@@ -121,17 +121,17 @@ class Picture:
     def set_node(self, obj: ReadOnlyObject) -> NodeInfo:
         """Add or update a node; a mere heartbeat invalidates no cached verdict."""
         name = obj["metadata"]["name"]
-        node = self._node(name)
-        if node.obj and _lives_on(node.obj, obj):
+        node = self._get_or_create_node(name)
+        if node.obj and _is_heartbeat(node.obj, obj):
             node.obj = obj
             return node
         # All or nothing: an unreadable node must not leave counts half updated.
         _check_readable(obj)
-        self._count_images(node, -1)
-        node.set_object(obj, self._touch(name))
-        self._count_images(node, 1)
+        self._adjust_image_counts(node, -1)
+        node.set_object(obj, self._record_change(name))
+        self._adjust_image_counts(node, 1)
         if self._tree.put(name, node.labels):
-            self._restructure()
+            self._invalidate_order()
         return node
 
     def remove_node(self, name: str) -> None:
@@ -139,17 +139,17 @@ class Picture:
         node = self._nodes.get(name)
         if node is None or not node.obj:
             return
-        self._count_images(node, -1)
+        self._adjust_image_counts(node, -1)
         self._tree.remove(name)
-        self._restructure()
+        self._invalidate_order()
         left = self._nodes[name] = NodeInfo(name)
         for pod in node.pods.values():
             requests = self._requests.read(pod)
-            left.add_pod(pod, requests.total, requests.nonzero, self._touch(name))
-        self._touch(name)
+            left.add_pod(pod, requests.total, requests.nonzero, self._record_change(name))
+        self._record_change(name)
         self._drop_if_empty(name)
 
-    def _node(self, name: str) -> NodeInfo:
+    def _get_or_create_node(self, name: str) -> NodeInfo:
         node = self._nodes.get(name)
         if node is None:
             node = self._nodes[name] = NodeInfo(name)
@@ -160,18 +160,18 @@ class Picture:
         if not node.obj and not node.pods:
             del self._nodes[name]
 
-    def _restructure(self) -> None:
+    def _invalidate_order(self) -> None:
         self._all = None
         self.structure += 1
 
-    def _touch(self, name: str) -> int:  # hot: per pod
+    def _record_change(self, name: str) -> int:  # hot: per pod
         self.generation += 1
         self._changes.note(name, self.generation)
         return self.generation
 
-    def _count_images(self, node: NodeInfo, sign: int) -> None:
+    def _adjust_image_counts(self, node: NodeInfo, sign: int) -> None:
         for image in image_names(node):
-            tally(self._images, image, sign)
+            tally(self._image_counts, image, sign)
 
     # Pods
 
@@ -179,37 +179,37 @@ class Picture:
         """Add a pod to its node before it is bound; return the pod as if bound."""
         placed = pod.on(node_name)
         self._assumed[pod.uid] = placed
-        self._place(placed)
+        self._add_to_node(placed)
         return placed
 
     def forget(self, uid: str) -> None:
         """Remove an assumed pod."""
         pod = self._assumed.pop(uid, None)
         if pod is not None:
-            self._displace(pod)
+            self._remove_from_node(pod)
 
     def add_pod(self, pod: PodInfo) -> None:
         """Add or update a pod that a watch shows on a node; an assumed pod is confirmed, or moved."""
         self._assumed.pop(pod.uid, None)
         before = self._pods.get(pod.uid)
         if before is None:
-            self._place(pod)
-        elif before.node_name == pod.node_name and self._alike(before, pod):
+            self._add_to_node(pod)
+        elif before.node_name == pod.node_name and self._is_equivalent(before, pod):
             # The usual confirmation of an assumed pod changes nothing for plugins, so cached verdicts of the node stay
             # valid.
             pod.share_parts(before)
             self._pods[pod.uid] = pod
             self._nodes[pod.node_name].pods[pod.uid] = pod
         else:
-            self._displace(before)
-            self._place(pod)
+            self._remove_from_node(before)
+            self._add_to_node(pod)
 
     def remove_pod(self, uid: str) -> None:
         """Remove a deleted or finished pod."""
         self._assumed.pop(uid, None)
         pod = self._pods.get(uid)
         if pod is not None:
-            self._displace(pod)
+            self._remove_from_node(pod)
 
     def requests_of(self, pod: PodInfo) -> PodRequests:
         """Return the requests of a pod."""
@@ -220,46 +220,46 @@ class Picture:
         self.generation += 1
         return self.generation
 
-    def _alike(self, old: PodInfo, new: PodInfo) -> bool:
+    def _is_equivalent(self, old: PodInfo, new: PodInfo) -> bool:
         """Return whether two revisions of a pod on one node are equal for all plugins."""
         if old.labels != new.labels or old.terminating != new.terminating or old.finished != new.finished:
             return False
         # Preemption compares start times.
         if old.status.get("startTime") != new.status.get("startTime"):
             return False
-        if old.spec != new.spec or any(old.status.get(name) != new.status.get(name) for name in _OF_CLAIMS):
+        if old.spec != new.spec or any(old.status.get(name) != new.status.get(name) for name in _CLAIM_STATUS_FIELDS):
             return False
         # Requests depend on the status only for pods that are resized in place.
         started = "containerStatuses" in new.status or "containerStatuses" in old.status
         return not started or self._requests.read(old) == self._requests.read(new)
 
-    def _place(self, pod: PodInfo) -> None:  # hot: per pod
+    def _add_to_node(self, pod: PodInfo) -> None:  # hot: per pod
         requests = self._requests.read(pod)
-        pod.part(_Traits, _Traits)  # first: it raises if the pod is unreadable
-        node = self._node(pod.node_name)
-        node.add_pod(pod, requests.total, requests.nonzero, self._touch(pod.node_name))
+        pod.part(_PodTraits, _PodTraits)  # first: it raises if the pod is unreadable
+        node = self._get_or_create_node(pod.node_name)
+        node.add_pod(pod, requests.total, requests.nonzero, self._record_change(pod.node_name))
         self._pods[pod.uid] = pod
-        self._count_traits(pod, 1)
+        self._adjust_pod_counts(pod, 1)
 
-    def _displace(self, pod: PodInfo) -> None:
+    def _remove_from_node(self, pod: PodInfo) -> None:
         requests = self._requests.read(pod)
         node = self._nodes[pod.node_name]
-        node.remove_pod(pod.uid, requests.total, requests.nonzero, self._touch(pod.node_name))
+        node.remove_pod(pod.uid, requests.total, requests.nonzero, self._record_change(pod.node_name))
         del self._pods[pod.uid]
-        self._count_traits(pod, -1)
+        self._adjust_pod_counts(pod, -1)
         self._drop_if_empty(pod.node_name)
 
-    def _count_traits(self, pod: PodInfo, sign: int) -> None:
-        traits = pod.part(_Traits, _Traits)
+    def _adjust_pod_counts(self, pod: PodInfo, sign: int) -> None:
+        traits = pod.part(_PodTraits, _PodTraits)
         if traits.affinity:
             tally(self._with_affinity, pod.node_name, sign)
         if traits.required_anti_affinity:
             tally(self._with_anti_affinity, pod.node_name, sign)
         for claim in traits.claims:
-            tally(self._claims, (pod.namespace, claim), sign)
+            tally(self._pvc_counts, (pod.namespace, claim), sign)
 
 
-class _Traits:
+class _PodTraits:
     """Properties of a pod that the snapshot counts."""
 
     __slots__ = ("affinity", "claims", "required_anti_affinity")
@@ -284,7 +284,7 @@ def _check_readable(obj: ReadOnlyObject) -> None:
     NodeTree().put(probe.name, probe.labels)
 
 
-def _lives_on(old: ReadOnlyObject, new: ReadOnlyObject) -> bool:
+def _is_heartbeat(old: ReadOnlyObject, new: ReadOnlyObject) -> bool:
     """Return whether only conditions, or fields that change with every write, differ between two revisions."""
     if any(old["metadata"].get(name) != new["metadata"].get(name) for name in ("uid", "labels", "annotations")):
         return False

@@ -38,12 +38,12 @@ async def serve(
         scheduler = build(dependencies, configuration)
         await scheduler.start()
         try:
-            await _work(scheduler, clock, stop)
+            await _run_workers(scheduler, clock, stop)
         finally:
             await scheduler.stop()
 
 
-async def _work(scheduler: Scheduler, clock: RealClock, stop: asyncio.Event) -> None:
+async def _run_workers(scheduler: Scheduler, clock: RealClock, stop: asyncio.Event) -> None:
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(run(worker, clock)) for worker in scheduler.workers]
         await stop.wait()

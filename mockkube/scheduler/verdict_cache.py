@@ -82,20 +82,20 @@ class Filtered:
     def __init__(
         self, profile: Profile, pod: PodInfo, skipped: frozenset[str], picture: Picture, *, crowded: bool = False
     ) -> None:
-        self._crowded = crowded
+        self._with_nominated = crowded
         # Generation of the nominator up to which verdicts are valid.
-        self._nominated = 0
+        self._nominator_generation = 0
         # Node that the pod of the last cycle is nominated to: a pod ignores its own nomination, other pods do not.
-        self._own = ""
-        self._places = {plugin.name: place for place, plugin in enumerate(profile.filters)}
+        self._last_nominated_node = ""
+        self._filter_indexes = {plugin.name: place for place, plugin in enumerate(profile.filters)}
         active = [(place, one) for place, one in enumerate(profile.filters) if one.name not in skipped]
-        self._kept = [(place, one) for place, one in active if one.scope_of(pod) is not Scope.CLUSTER]
+        self._cached_filters = [(place, one) for place, one in active if one.scope_of(pod) is not Scope.CLUSTER]
         # Filters that run in each cycle.
         self.live = [(place, one) for place, one in active if one.scope_of(pod) is Scope.CLUSTER]
         self.fits: Verdict = (len(profile.filters), SUCCESS)
-        self._rows: Rows[Verdict] = Rows(picture)
+        self._table: Rows[Verdict] = Rows(picture)
         # Number of nodes that are rejected or unknown.
-        self._unfit = 0
+        self._not_fitting = 0
         self._unknown: dict[int, None] = {}
         # Status of each rejected node; may hold outdated entries unless all nodes are rejected.
         self.refused: dict[str, Status] = {}
@@ -108,50 +108,50 @@ class Filtered:
         # One byte per slot: unknown, fits, or the number of its rejector. Searching bytes needs no Python loop.
         self._marks = bytearray()
         # Rejecting filters with their codes; the mark of the first is `_REJECTED`.
-        self._refusers: list[tuple[int, Code]] = []
+        self._rejectors: list[tuple[int, Code]] = []
 
     @property
     def entries(self) -> Sequence[Verdict | None]:
         """Verdicts by slot; feasible nodes have the object `fits` itself."""
-        return self._rows.entries
+        return self._table.entries
 
     def refresh(self, points: Points, state: CycleState, pod: PodInfo) -> None:
         """Drop verdicts that changed since the last cycle, and evaluate these nodes if they are few."""
-        dropped = self._rows.refresh()
-        renominated = self._crowded_anew(points, pod) if self._crowded else ()
+        dropped = self._table.refresh()
+        renominated = self._nodes_with_changed_nominations(points, pod) if self._with_nominated else ()
         if dropped is None:
-            self._unfit = len(self._rows.entries)
-            self._unknown = dict.fromkeys(range(self._unfit))
-            self._marks = bytearray(self._unfit)
+            self._not_fitting = len(self._table.entries)
+            self._unknown = dict.fromkeys(range(self._not_fitting))
+            self._marks = bytearray(self._not_fitting)
             self.refused, self.refusals, self.reasons, self.lines = {}, {}, {}, {}
             return
-        for slot, known in dropped + self._rows.forget(renominated):
+        for slot, known in dropped + self._table.forget(renominated):
             self._unknown[slot] = None
             self._marks[slot] = _UNKNOWN
             self.lines.pop(slot, None)
             if known is self.fits:
-                self._unfit += 1
+                self._not_fitting += 1
             else:
-                self._count(known, -1)
+                self._count_rejection(known, -1)
         if len(self._unknown) <= _EAGER_MAX:
             for slot in list(self._unknown):
                 self.judge(points, state, pod, slot)
 
-    def _crowded_anew(self, points: Points, pod: PodInfo) -> Sequence[str]:
+    def _nodes_with_changed_nominations(self, points: Points, pod: PodInfo) -> Sequence[str]:
         """Return the nodes whose nominated pods are not the same any more for this pod."""
         nominator = points.nominations
         own = nominator.node_of(pod.uid)
-        names = [*nominator.changed_since(self._nominated), self._own, own]
-        self._nominated, self._own = nominator.generation, own
+        names = [*nominator.changed_since(self._nominator_generation), self._last_nominated_node, own]
+        self._nominator_generation, self._last_nominated_node = nominator.generation, own
         return names
 
     def all_fit(self) -> bool:
         """Return whether all nodes are known to fit and no filter has to run."""
-        return not self._unfit and not self.live
+        return not self._not_fitting and not self.live
 
     def none_fits(self) -> bool:
         """Return whether all nodes are known not to fit and no filter has to run."""
-        return self.is_complete() and self._unfit == len(self._rows.entries)
+        return self.is_complete() and self._not_fitting == len(self._table.entries)
 
     def is_complete(self) -> bool:
         """Return whether the verdict of every node is known and no filter has to run."""
@@ -163,7 +163,7 @@ class Filtered:
         total = len(rotated)
         steps = list(islice(compress(range(total), rotated.translate(_ONLY_FITTING)), count))
         passed = rotated[: steps[-1] + 1] if len(steps) == count else rotated
-        marked = ((refuser, passed.count(mark)) for mark, refuser in enumerate(self._refusers, _REFUSED))
+        marked = ((refuser, passed.count(mark)) for mark, refuser in enumerate(self._rejectors, _REFUSED))
         refusals = {refuser: nodes for refuser, nodes in marked if nodes}
         return Stretch([(start + step) % total for step in steps], refusals, len(passed))
 
@@ -173,41 +173,41 @@ class Filtered:
         if log.fresh:
             # Lines of other plugins must not be cached with this verdict, so they are counted first.
             log.settle()
-        if self._crowded and points.yielded_to(pod, node.name):
+        if self._with_nominated and points.yielded_to(pod, node.name):
             verdict = self.judge_crowded(points, state, pod, slot)
         else:
-            verdict = self._first_refusal(points, state, pod, node)
+            verdict = self._find_rejection(points, state, pod, node)
         if log.fresh:
             self.lines[slot] = log.take()
         if verdict is self.fits:
-            self._unfit -= 1
+            self._not_fitting -= 1
             self._marks[slot] = _FITS
         else:
             self.refused[node.name] = verdict[1]
-            self._count(verdict, 1)
-            self._marks[slot] = self._mark_of(verdict[0], verdict[1].code)
-        self._rows.entries[slot] = verdict
+            self._count_rejection(verdict, 1)
+            self._marks[slot] = self._mark_for(verdict[0], verdict[1].code)
+        self._table.entries[slot] = verdict
         del self._unknown[slot]
         return verdict
 
     def judge_crowded(self, points: Points, state: CycleState, pod: PodInfo, slot: int) -> Verdict:
         """Run all filters on a node with the pods nominated to it. Raises PluginError."""
         status = points.filter_with_nominated(state, pod, points.picture.all[slot])
-        return self.fits if status.ok else (self._places[status.plugin], status)
+        return self.fits if status.ok else (self._filter_indexes[status.plugin], status)
 
-    def _count(self, refusal: Verdict, sign: int) -> None:
+    def _count_rejection(self, refusal: Verdict, sign: int) -> None:
         place, status = refusal
         self.refusals[place, status.code] = self.refusals.get((place, status.code), 0) + sign
         tally(self.reasons, status.reasons, sign)
 
-    def _mark_of(self, place: int, code: Code) -> int:
+    def _mark_for(self, place: int, code: Code) -> int:
         refuser = (place, code)
-        if refuser not in self._refusers:
-            self._refusers.append(refuser)
-        return self._refusers.index(refuser) + _REFUSED
+        if refuser not in self._rejectors:
+            self._rejectors.append(refuser)
+        return self._rejectors.index(refuser) + _REFUSED
 
-    def _first_refusal(self, points: Points, state: CycleState, pod: PodInfo, node: NodeInfo) -> Verdict:
-        for place, plugin in self._kept:
+    def _find_rejection(self, points: Points, state: CycleState, pod: PodInfo, node: NodeInfo) -> Verdict:
+        for place, plugin in self._cached_filters:
             status = points.ask(state, plugin, pod, node)
             if not status.ok:
                 return place, status
@@ -224,41 +224,43 @@ class Scored:
         self.relative = [one for one in cached if _normalizes(one)]
         # Scores that are not normalized do not depend on the other nodes, so their weighted sum can be cached as one
         # number.
-        self._absolute = [(one, profile.weights[one.name]) for one in cached if not _normalizes(one)]
-        self._sums: Rows[int] = Rows(picture)
-        self._raws: list[list[int]] = []
+        self._weighted_plugins = [(one, profile.weights[one.name]) for one in cached if not _normalizes(one)]
+        self._weighted_sums: Rows[int] = Rows(picture)
+        self._raw_scores: list[list[int]] = []
         # What was logged when the node was scored, by slot.
         self._lines: dict[int, Lines] = {}
 
     def refresh(self) -> None:
         """Drop the scores of nodes that changed since the last cycle."""
-        before = self._sums.entries
-        for slot, _ in self._sums.refresh() or ():
+        before = self._weighted_sums.entries
+        for slot, _ in self._weighted_sums.refresh() or ():
             self._lines.pop(slot, None)
-        if self._sums.entries is not before:
+        if self._weighted_sums.entries is not before:
             self._lines = {}
-            self._raws = [[0] * len(self._sums.entries) for _ in self.relative]
+            self._raw_scores = [[0] * len(self._weighted_sums.entries) for _ in self.relative]
 
     def sums(self, points: Points, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> list[int]:
         """Return the weighted sums of scores that need no normalizing, for some nodes."""
-        entries = self._sums.entries
-        sums = [self._score(points, state, pod, slot) if (known := entries[slot]) is None else known for slot in slots]
+        entries = self._weighted_sums.entries
+        sums = [
+            self._score_node(points, state, pod, slot) if (known := entries[slot]) is None else known for slot in slots
+        ]
         if self._lines:
             points.log.count_kept(self._lines, slots)
         return sums
 
     def raw(self, index: int, slots: Sequence[int]) -> list[int]:
         """Return the raw scores of a plugin that normalizes; valid after `weighted_sums` for the same nodes."""
-        return _picked(self._raws[index], slots)
+        return _select(self._raw_scores[index], slots)
 
-    def _score(self, points: Points, state: CycleState, pod: PodInfo, slot: int) -> int:
+    def _score_node(self, points: Points, state: CycleState, pod: PodInfo, slot: int) -> int:
         node, log = points.picture.all[slot], points.log
         if log.fresh:
             log.settle()
-        for raws, plugin in zip(self._raws, self.relative, strict=True):
+        for raws, plugin in zip(self._raw_scores, self.relative, strict=True):
             raws[slot] = plugin.score(state, pod, node)
-        total = self._sums.entries[slot] = sum(
-            weight * plugin.score(state, pod, node) for plugin, weight in self._absolute
+        total = self._weighted_sums.entries[slot] = sum(
+            weight * plugin.score(state, pod, node) for plugin, weight in self._weighted_plugins
         )
         if log.fresh:
             self._lines[slot] = log.take()
@@ -270,8 +272,8 @@ class Tables:
 
     def __init__(self, profile: Profile, picture: Picture) -> None:
         self._profile, self._picture = profile, picture
-        self._filtered: LRUCache[object, Filtered] = LRUCache(TABLES_MAX)
-        self._scored: LRUCache[object, Scored] = LRUCache(TABLES_MAX)
+        self._filter_verdicts: LRUCache[object, Filtered] = LRUCache(TABLES_MAX)
+        self._scores: LRUCache[object, Scored] = LRUCache(TABLES_MAX)
 
     def filtered(self, state: CycleState, pod: PodInfo, *, crowded: bool = False) -> Filtered:
         """Return the verdicts for pods like this one, optionally with nominated pods added to their nodes."""
@@ -279,18 +281,20 @@ class Tables:
         # PreFilter may skip a filter for one pod and not for another of the same signature. With nominated pods the
         # priority decides which of them count.
         key = (signature(pod), skipped, pod.priority if crowded else None)
-        verdicts = self._filtered.get(key)
+        verdicts = self._filter_verdicts.get(key)
         if verdicts is None:
-            verdicts = self._filtered[key] = Filtered(self._profile, pod, skipped, self._picture, crowded=crowded)
+            verdicts = self._filter_verdicts[key] = Filtered(
+                self._profile, pod, skipped, self._picture, crowded=crowded
+            )
         return verdicts
 
     def scored(self, state: CycleState, pod: PodInfo) -> Scored:
         """Return the scores for pods like this one."""
         skipped = frozenset(state.skip_score)
         key = (signature(pod), skipped)
-        cached_scores = self._scored.get(key)
+        cached_scores = self._scores.get(key)
         if cached_scores is None:
-            cached_scores = self._scored[key] = Scored(self._profile, skipped, self._picture)
+            cached_scores = self._scores[key] = Scored(self._profile, skipped, self._picture)
         return cached_scores
 
 
@@ -298,5 +302,5 @@ def _normalizes(plugin: ScorePlugin) -> bool:
     return type(plugin).normalize is not ScorePlugin.normalize
 
 
-def _picked(entries: list[T], slots: Sequence[int]) -> list[T]:
+def _select(entries: list[T], slots: Sequence[int]) -> list[T]:
     return entries[slots.start : slots.stop] if isinstance(slots, range) else [entries[slot] for slot in slots]

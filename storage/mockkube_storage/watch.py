@@ -55,13 +55,13 @@ class FanOut:
         self._recent_bytes += bytes_of(events)
         self.revision = events[-1].revision
         if self._recent_max is not None:
-            self._forget_excess(self._recent_max)
+            self._trim(self._recent_max)
         commit = tuple(events)
         # A copy: a watcher that is too far behind detaches itself within `offer`.
         for watcher in tuple(self._watchers):
             watcher.offer(commit)
 
-    def _forget_excess(self, recent_max: int) -> None:
+    def _trim(self, recent_max: int) -> None:
         """Drop the oldest events if there are more than twice as many as the bounds allow."""
         # Twice the bound, so that the list is shifted once per `recent_max` events and not for every one.
         if len(self._recent) <= 2 * recent_max and self._recent_bytes <= 2 * self._recent_bytes_max:
@@ -78,7 +78,7 @@ class FanOut:
     def forget(self, revision: int) -> None:
         """Drop the events up to a revision from memory."""
         if revision > self._floor:
-            index = self._index(revision)
+            index = self._index_after(revision)
             self._recent_bytes -= bytes_of(self._recent[:index])
             del self._recent[:index]
             self._floor = revision
@@ -92,13 +92,13 @@ class FanOut:
 
     def until(self, revision: int) -> Sequence[Event]:
         """Return the events in memory up to and including a revision."""
-        return self._recent[: self._index(revision)]
+        return self._recent[: self._index_after(revision)]
 
     def recent(self, after: int) -> Sequence[Event] | None:
         """Return every event after a revision, or None if memory does not reach back that far."""
         if after < self._floor:
             return None
-        return self._recent[self._index(after) :]
+        return self._recent[self._index_after(after) :]
 
     def attach(self, watcher: "Watch") -> None:
         """Hand every commit to this watcher from now on."""
@@ -113,7 +113,7 @@ class FanOut:
         for watcher in tuple(self._watchers):
             watcher.fail(reason)
 
-    def _index(self, revision: int) -> int:
+    def _index_after(self, revision: int) -> int:
         if self._recent and revision >= self._recent[-1].revision:  # the usual case: nothing newer
             return len(self._recent)
         return bisect_right(self._recent, revision, key=_revision_of)
@@ -175,7 +175,7 @@ class Watch:
     async def __anext__(self) -> tuple[Event, ...]:
         while not self._closed:
             if self._backlog or self._queue:
-                return self._take()
+                return self._pop_commit()
             if self._error is not None:
                 raise self._error
             if self._attached:
@@ -193,7 +193,7 @@ class Watch:
     async def aclose(self) -> None:
         """End the watch; a read that is waiting ends without an event."""
         self._closed = True
-        self._drop()
+        self._clear_queue()
         self._detach()
 
     async def __aenter__(self) -> Self:
@@ -206,14 +206,14 @@ class Watch:
 
     def offer(self, commit: tuple[Event, ...]) -> None:
         """Queue the events of a commit that this watcher selects; end it if too many wait already."""
-        selected = self._mine(commit)
+        selected = self._select_events(commit)
         if not selected:
             return
         size = bytes_of(selected)
         # A single commit that exceeds the bound is still delivered: the watcher could never get past it otherwise.
         too_large = self._queued_bytes and self._queued_bytes + size > BYTES_MAX
         if too_large or self._queued + len(selected) > self._events_max:
-            self._drop()
+            self._clear_queue()
             self.fail(Lagged(self._handed_out, self._events_max))
             return
         self._queue.append(selected)
@@ -226,7 +226,7 @@ class Watch:
         self._error = reason
         self._detach()
 
-    def _mine(self, commit: Sequence[Event]) -> tuple[Event, ...]:
+    def _select_events(self, commit: Sequence[Event]) -> tuple[Event, ...]:
         """Return the events of the prefix that are newer than what was delivered."""
         prefix, after = self.prefix, self._handed_out
         # A watch of all keys is the common one: an API server feeds all its caches from it.
@@ -234,7 +234,7 @@ class Watch:
             return tuple(commit)
         return tuple([event for event in commit if event.entry.key.startswith(prefix) and event.revision > after])
 
-    def _take(self) -> tuple[Event, ...]:
+    def _pop_commit(self) -> tuple[Event, ...]:
         if self._backlog:
             commit, self._backlog = self._backlog, ()
         else:
@@ -244,7 +244,7 @@ class Watch:
         self._handed_out = commit[-1].revision
         return commit
 
-    def _drop(self) -> None:
+    def _clear_queue(self) -> None:
         self._backlog = ()
         self._queue.clear()
         self._queued = self._queued_bytes = 0
@@ -256,7 +256,7 @@ class Watch:
             return
         if recent:
             # The backlog is not bounded: its events are in memory anyway, the watcher only refers to them.
-            self._backlog = self._mine(recent)
+            self._backlog = self._select_events(recent)
         self._attached = True
         self._fan_out.attach(self)
 

@@ -44,7 +44,7 @@ class Entries:
 
 
 @dataclass(frozen=True, slots=True)
-class _Local:
+class _LocalVariable:
     """A variable in scope: the path of its value, and its sizes as far as known."""
 
     path: Path | None
@@ -57,11 +57,11 @@ class Estimator:
 
     def __init__(self, functions: Mapping[str, Function], sizes: Mapping[Path, Size]) -> None:
         self._functions = functions
-        self._given = sizes
+        self._given_sizes = sizes
         self._paths: dict[Node, Path | None] = {}
         self._sizes: dict[Node, Size] = {}
         self._entries: dict[Node, Entries] = {}
-        self._locals: dict[str, list[_Local]] = {}
+        self._locals: dict[str, list[_LocalVariable]] = {}
 
     def cost(self, node: Node) -> Cost:
         """Return the cost of evaluating the node and everything below it."""
@@ -69,7 +69,7 @@ class Estimator:
             case Literal():
                 return NOTHING
             case Ident():
-                local = self._local(node.name)
+                local = self._find_local(node.name)
                 self._paths[node] = local.path if local else (node.name,)
                 return ONE
             case Select():
@@ -81,17 +81,17 @@ class Estimator:
             case MapNode():
                 return self._cost_map(node)
             case StructNode():
-                return _total(self.cost(child) for child in node.children()) + fixed(STRUCT_COST)
+                return _sum_costs(self.cost(child) for child in node.children()) + fixed(STRUCT_COST)
             case Comprehension():
                 return self._cost_binding(node) if node.is_binding else self._cost_comprehension(node)
         raise AssertionError("every kind of node has its case")
 
-    def _local(self, name: str) -> _Local | None:
+    def _find_local(self, name: str) -> _LocalVariable | None:
         bound = self._locals.get(name)
         return bound[-1] if bound else None
 
-    def _path(self, node: Node) -> Path | None:
-        if isinstance(node, Ident) and (local := self._local(node.name)):
+    def _path_of(self, node: Node) -> Path | None:
+        if isinstance(node, Ident) and (local := self._find_local(node.name)):
             return local.path
         return self._paths.get(node)
 
@@ -106,46 +106,46 @@ class Estimator:
             return cost
         if node.operand.type.kind in (Kind.MAP, Kind.STRUCT, Kind.PARAM):
             cost += ONE
-        self._paths[node] = (*(self._path(node.operand) or ()), node.field)
+        self._paths[node] = (*(self._path_of(node.operand) or ()), node.field)
         return cost
 
     def _cost_list(self, node: ListNode) -> Cost:
         costs = [self.cost(element) for element in node.elements]
         sizes = [self._size_or_unknown(element) for element in node.elements]
-        self._entries[node] = Entries(ONE, _union(sizes), is_list=True)
-        return _total(costs) + fixed(LIST_COST)
+        self._entries[node] = Entries(ONE, _union_sizes(sizes), is_list=True)
+        return _sum_costs(costs) + fixed(LIST_COST)
 
     def _cost_map(self, node: MapNode) -> Cost:
         costs = [self.cost(child) for child in node.children()]
-        keys = _union([self._size_or_unknown(entry.key) for entry in node.entries])
-        values = _union([self._size_or_unknown(entry.value) for entry in node.entries])
+        keys = _union_sizes([self._size_or_unknown(entry.key) for entry in node.entries])
+        values = _union_sizes([self._size_or_unknown(entry.value) for entry in node.entries])
         self._entries[node] = Entries(keys, values, is_list=False)
-        return _total(costs) + fixed(MAP_COST)
+        return _sum_costs(costs) + fixed(MAP_COST)
 
     def _cost_binding(self, node: Comprehension) -> Cost:
         # `cel.bind` is a comprehension over an empty range: condition and step never run, so they cost nothing.
         cost = self.cost(node.range) + self.cost(node.init)
-        self._bind(node.accumulator, self._initial(node.init))
+        self._bind(node.accumulator, self._local_from_node(node.init))
         cost += self.cost(node.result)
         self._locals[node.accumulator].pop()
         self._copy_sizes(node, node.result)
         return cost
 
-    def _bind(self, name: str, local: _Local) -> None:
+    def _bind(self, name: str, local: _LocalVariable) -> None:
         self._locals.setdefault(name, []).append(local)
 
-    def _initial(self, node: Node) -> _Local:
-        return _Local(self._path(node), self._size(node), self._entries_of(node))
+    def _local_from_node(self, node: Node) -> _LocalVariable:
+        return _LocalVariable(self._path_of(node), self._size_of(node), self._entries_of(node))
 
     def _copy_sizes(self, to: Node, source: Node) -> None:
-        if (size := self._size(source)) is not None:
+        if (size := self._size_of(source)) is not None:
             self._sizes[to] = size
         if (entries := self._entries_of(source)) is not None:
             self._entries[to] = entries
 
     def _cost_comprehension(self, node: Comprehension) -> Cost:
         cost = self.cost(node.range) + self.cost(node.init)
-        self._bind(node.accumulator, self._initial(node.init))
+        self._bind(node.accumulator, self._local_from_node(node.init))
         variables = self._loop_variables(node)
         for name, local in variables.items():
             self._bind(name, local)
@@ -159,20 +159,22 @@ class Estimator:
         self._size_result(node, count)
         return cost + count * each
 
-    def _loop_variables(self, node: Comprehension) -> dict[str, _Local]:
+    def _loop_variables(self, node: Comprehension) -> dict[str, _LocalVariable]:
         entries = self._entries_of(node.range)
         is_list = entries.is_list if entries else node.range.type.kind is Kind.LIST
-        base = self._path(node.range) or ()
+        base = self._path_of(node.range) or ()
         if node.variable2:
-            key = _Local((*base, "@indices" if is_list else "@keys"), entries.key if entries else None, None)
-            value = _Local((*base, "@items" if is_list else "@values"), entries.value if entries else None, None)
+            key = _LocalVariable((*base, "@indices" if is_list else "@keys"), entries.key if entries else None, None)
+            value = _LocalVariable(
+                (*base, "@items" if is_list else "@values"), entries.value if entries else None, None
+            )
             return {node.variable: key, node.variable2: value}
         size = None if entries is None else entries.value if is_list else entries.key
-        return {node.variable: _Local((*base, "@items" if is_list else "@keys"), size, None)}
+        return {node.variable: _LocalVariable((*base, "@items" if is_list else "@keys"), size, None)}
 
     def _size_result(self, node: Comprehension, count: Size) -> None:
         if isinstance(node.init, Literal):
-            if (size := self._size(node.init)) is not None:
+            if (size := self._size_of(node.init)) is not None:
                 self._sizes[node] = size
         elif isinstance(node.init, (ListNode, MapNode)):
             self._sizes[node] = count
@@ -193,27 +195,27 @@ class Estimator:
         range_of_costs: Cost | None = None
         result: Size | None = None
         for overload in node.overloads:
-            estimate = self._estimate(node, function, overload, costs)
+            estimate = self._estimate_call(node, function, overload, costs)
             range_of_costs = estimate.cost if range_of_costs is None else range_of_costs | estimate.cost
             if estimate.result is not None:
                 result = estimate.result if result is None else result | estimate.result
-            result = self._index(node, overload, result)
+            result = self._size_index(node, overload, result)
             if result is None:
-                result = self._size(node)
+                result = self._size_of(node)
         if result is not None:
             self._sizes[node] = result
         return cost + (range_of_costs or NOTHING)
 
-    def _index(self, node: Call, overload: Overload, result: Size | None) -> Size | None:
+    def _size_index(self, node: Call, overload: Overload, result: Size | None) -> Size | None:
         """Record the path of an index expression; return the size of its operand's entries."""
         if overload.id not in ("index_list", "index_map"):
             return result
         entries = self._entries_of(node.args[0])
         step = "@items" if overload.id == "index_list" else "@values"
-        self._paths[node] = (*(self._path(node.args[0]) or ()), step)
+        self._paths[node] = (*(self._path_of(node.args[0]) or ()), step)
         return entries.value if entries else None
 
-    def _estimate(self, node: Call, function: Function, overload: Overload, costs: list[Cost]) -> CallEstimate:
+    def _estimate_call(self, node: Call, function: Function, overload: Overload, costs: list[Cost]) -> CallEstimate:
         """Estimate one overload with its arguments, without its target."""
         match overload.id:
             case "logical_and" | "logical_or":
@@ -227,9 +229,9 @@ class Estimator:
                 self._join_entries(node, node.args[0], node.args[1])
         estimate = overload.estimate or function.estimate
         if estimate is None:
-            return CallEstimate(ONE + _total(costs))
+            return CallEstimate(ONE + _sum_costs(costs))
         own = estimate([self._with_size(operand) for operand in node.operands])
-        return CallEstimate(own.cost + _total(costs), own.result)
+        return CallEstimate(own.cost + _sum_costs(costs), own.result)
 
     def _join_entries(self, node: Node, one: Node, other: Node) -> None:
         first, second = self._entries_of(one), self._entries_of(other)
@@ -241,40 +243,40 @@ class Estimator:
         return Sized(node.type, self._size_or_unknown(node), constant)
 
     def _size_or_unknown(self, node: Node) -> Size:
-        size = self._size(node)
+        size = self._size_of(node)
         return UNKNOWN if size is None else size
 
-    def _size(self, node: Node) -> Size | None:
+    def _size_of(self, node: Node) -> Size | None:
         if node in self._sizes:
             return self._sizes[node]
         if (literal := _literal_size(node)) is not None:
             return literal
-        path = self._path(node)
-        if path is not None and path in self._given:
-            self._sizes[node] = self._given[path]
-            return self._given[path]
-        if isinstance(node, Ident) and node.type.kind is Kind.TYPE and _SELF in self._given:
+        path = self._path_of(node)
+        if path is not None and path in self._given_sizes:
+            self._sizes[node] = self._given_sizes[path]
+            return self._given_sizes[path]
+        if isinstance(node, Ident) and node.type.kind is Kind.TYPE and _SELF in self._given_sizes:
             # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go takes every name for self
-            return self._given[_SELF]
+            return self._given_sizes[_SELF]
         if _is_scalar(node.type):
             return ONE
-        if isinstance(node, Ident) and (local := self._local(node.name)):
+        if isinstance(node, Ident) and (local := self._find_local(node.name)):
             return local.size
         return None
 
     def _entries_of(self, node: Node) -> Entries | None:
         if node in self._entries:
             return self._entries[node]
-        if isinstance(node, Ident) and (local := self._local(node.name)):
+        if isinstance(node, Ident) and (local := self._find_local(node.name)):
             return local.entries
         return None
 
 
-def _total(costs: Any) -> Cost:
+def _sum_costs(costs: Any) -> Cost:
     return reduce(lambda one, other: one + other, costs, NOTHING)
 
 
-def _union(sizes: list[Size]) -> Size:
+def _union_sizes(sizes: list[Size]) -> Size:
     return reduce(lambda one, other: one | other, sizes, Interval(LARGEST, 0)) if sizes else NOTHING
 
 

@@ -21,14 +21,14 @@ def assignable(mapping: Mapping, first: Sequence[CelType], second: Sequence[CelT
     # On a copy: an overload that does not match must leave no bindings behind for the next one tried.
     extended = dict(mapping)
     for one, other in zip(first, second, strict=True):
-        if not _assignable(extended, one, other):
+        if not _is_assignable(extended, one, other):
             return None
     return extended
 
 
 def most_general(one: CelType, other: CelType) -> CelType:
     """Return the more general of two types that unify."""
-    return one if _less_specific(one, other) else other
+    return one if _is_equal_or_less_specific(one, other) else other
 
 
 def substitute(mapping: Mapping, given: CelType, *, free_to_dyn: bool = False) -> CelType:
@@ -43,19 +43,19 @@ def substitute(mapping: Mapping, given: CelType, *, free_to_dyn: bool = False) -
     return CelType(given.kind, given.name, inner, given.nullable)
 
 
-def _assignable(mapping: Mapping, one: CelType, other: CelType) -> bool:
+def _is_assignable(mapping: Mapping, one: CelType, other: CelType) -> bool:
     if other.kind is Kind.PARAM:
-        valid, known = _try_substitution(mapping, one, other)
+        valid, known = _substitute_parameter(mapping, one, other)
         if valid or known:
             return valid
     if one.kind is Kind.PARAM:
-        return _try_substitution(mapping, other, one)[0]
+        return _substitute_parameter(mapping, other, one)[0]
     if one.is_dyn or other.is_dyn or Kind.ERROR in (one.kind, other.kind):
         return True
     if one.kind is Kind.NULL:
-        return _takes_null(other)
+        return _is_nullable(other)
     if other.kind is Kind.NULL:
-        return _takes_null(one)
+        return _is_nullable(one)
     # A type is assignable to any other type: `type(a) == type(b)` checks for every a and b.
     if one.kind is Kind.TYPE:
         return other.kind is Kind.TYPE
@@ -63,15 +63,15 @@ def _assignable(mapping: Mapping, one: CelType, other: CelType) -> bool:
         if one.kind is not other.kind or one.name != other.name or len(one.parameters) != len(other.parameters):
             return False
         pairs = zip(one.parameters, other.parameters, strict=True)
-        return all(_assignable(mapping, mine, its) for mine, its in pairs)
+        return all(_is_assignable(mapping, mine, its) for mine, its in pairs)
     return other.assignable_from(one)
 
 
-def _takes_null(given: CelType) -> bool:
+def _is_nullable(given: CelType) -> bool:
     return given.kind in _NULLABLE or given.nullable or given.kind is Kind.NULL
 
 
-def _try_substitution(mapping: Mapping, one: CelType, parameter: CelType) -> tuple[bool, bool]:
+def _substitute_parameter(mapping: Mapping, one: CelType, parameter: CelType) -> tuple[bool, bool]:
     """Return whether the type can replace the parameter, and whether the parameter is bound already."""
     if one == parameter:
         return True, True
@@ -79,30 +79,30 @@ def _try_substitution(mapping: Mapping, one: CelType, parameter: CelType) -> tup
     if known is not None:
         if one == known:
             return True, True
-        if not _assignable(mapping, one, known):
+        if not _is_assignable(mapping, one, known):
             return False, True
         general = most_general(one, known)
         # A type that contains the parameter itself would be substituted without end.
-        if _free_of(mapping, parameter, general):
+        if _is_not_referenced_in(mapping, parameter, general):
             mapping[parameter] = general
         return True, True
-    if _free_of(mapping, parameter, one):
+    if _is_not_referenced_in(mapping, parameter, one):
         mapping[parameter] = one
         return True, False
     return False, False
 
 
-def _free_of(mapping: Mapping, parameter: CelType, within: CelType) -> bool:
+def _is_not_referenced_in(mapping: Mapping, parameter: CelType, within: CelType) -> bool:
     """Return whether the parameter does not occur in a type, directly or through its substitution."""
     if parameter == within:
         return False
     if within.kind is Kind.PARAM:
         known = mapping.get(within)
-        return known is None or _free_of(mapping, parameter, known)
-    return all(_free_of(mapping, parameter, inner) for inner in within.parameters)
+        return known is None or _is_not_referenced_in(mapping, parameter, known)
+    return all(_is_not_referenced_in(mapping, parameter, inner) for inner in within.parameters)
 
 
-def _less_specific(one: CelType, other: CelType) -> bool:
+def _is_equal_or_less_specific(one: CelType, other: CelType) -> bool:
     if one.is_dyn or one.kind is Kind.PARAM:
         return True
     if other.is_dyn or other.kind is Kind.PARAM or one.kind is not other.kind:
@@ -112,5 +112,7 @@ def _less_specific(one: CelType, other: CelType) -> bool:
     if one.kind in _COMPOSED:
         if one.name != other.name or len(one.parameters) != len(other.parameters):
             return False
-        return all(_less_specific(mine, its) for mine, its in zip(one.parameters, other.parameters, strict=True))
+        return all(
+            _is_equal_or_less_specific(mine, its) for mine, its in zip(one.parameters, other.parameters, strict=True)
+        )
     return one == other

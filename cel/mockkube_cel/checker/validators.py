@@ -20,14 +20,18 @@ def validate(root: Node) -> list[Issue]:
     """Return the errors in a checked tree, in upstream's order of validators."""
     nodes = list(descendants(root))
     return [
-        *_homogeneous(root),
-        *_constant_arguments(nodes),
+        *_check_homogeneous(root),
+        *_check_constant_arguments(nodes),
         *(issue for node in nodes if isinstance(node, Call) and (issue := _check_format(node))),
     ]
 
 
-def _constant_arguments(nodes: list[Node]) -> Iterator[Issue]:
-    for function, fails in (("duration", _bad_duration), ("timestamp", _bad_timestamp), ("matches", _bad_pattern)):
+def _check_constant_arguments(nodes: list[Node]) -> Iterator[Issue]:
+    for function, fails in (
+        ("duration", _is_invalid_duration),
+        ("timestamp", _is_invalid_timestamp),
+        ("matches", _is_invalid_pattern),
+    ):
         for node in nodes:
             if not isinstance(node, Call) or node.function != function or not node.args:
                 continue
@@ -36,19 +40,19 @@ def _constant_arguments(nodes: list[Node]) -> Iterator[Issue]:
                 yield Issue(argument.offset, f"invalid {function} argument")
 
 
-def _bad_duration(value: Any) -> bool:
+def _is_invalid_duration(value: Any) -> bool:
     if type(value) is str:
         return gotime.parse_duration(value) is None
     return not isinstance(value, Duration)
 
 
-def _bad_timestamp(value: Any) -> bool:
+def _is_invalid_timestamp(value: Any) -> bool:
     if type(value) in (str, int):
         return type(conversions.to_timestamp(value)) is CelError
     return not isinstance(value, Timestamp)
 
 
-def _bad_pattern(value: Any) -> bool:
+def _is_invalid_pattern(value: Any) -> bool:
     try:
         compile_pattern(value)
     except RegexError:
@@ -56,9 +60,9 @@ def _bad_pattern(value: Any) -> bool:
     return False
 
 
-def _homogeneous(root: Node) -> Iterator[Issue]:
+def _check_homogeneous(root: Node) -> Iterator[Issue]:
     """Require one type for all entries of a literal; arguments of `format` are exempt."""
-    nodes = list(_outside_format(root))
+    nodes = list(_nodes_outside_format(root))
     for node in nodes:
         if isinstance(node, ListNode):
             yield from _check_list(node)
@@ -67,7 +71,7 @@ def _homogeneous(root: Node) -> Iterator[Issue]:
             yield from _check_map(node)
 
 
-def _outside_format(node: Node) -> Iterator[Node]:
+def _nodes_outside_format(node: Node) -> Iterator[Node]:
     stack = [node]
     while stack:
         current = stack.pop()
@@ -76,7 +80,7 @@ def _outside_format(node: Node) -> Iterator[Node]:
             stack.extend(reversed(list(current.children())))
 
 
-def _mismatch(node: Node, expected: CelType, actual: CelType) -> Issue:
+def _type_mismatch(node: Node, expected: CelType, actual: CelType) -> Issue:
     return Issue(node.offset, f"expected type '{type_text(expected)}' but found '{type_text(actual)}'")
 
 
@@ -88,7 +92,7 @@ def _check_list(node: ListNode) -> Iterator[Issue]:
             expected = actual
         elif expected != actual:
             # cel-go reports only the first mismatch of a list, but every one of a map.
-            yield _mismatch(element, expected, actual)
+            yield _type_mismatch(element, expected, actual)
             return
 
 
@@ -101,9 +105,9 @@ def _check_map(node: MapNode) -> Iterator[Issue]:
             key_type, value_type = entry.key.type, actual
             continue
         if key_type != entry.key.type:
-            yield _mismatch(entry.key, key_type, entry.key.type)
+            yield _type_mismatch(entry.key, key_type, entry.key.type)
         if value_type != actual:
-            yield _mismatch(entry.value, value_type, actual)
+            yield _type_mismatch(entry.value, value_type, actual)
 
 
 def _check_format(node: Call) -> Issue | None:
@@ -117,7 +121,7 @@ def _check_format(node: Call) -> Issue | None:
     offending: list[Node] = []
 
     def check(clause: str, precision: int | None, index: int) -> str:
-        bad = _unformattable(clause, arguments[index])
+        bad = _find_unformattable(clause, arguments[index])
         if bad is not None:
             offending.append(bad)
             raise formatting.FormatError(formatting.clause_error(clause, bad.type))
@@ -133,10 +137,10 @@ def _check_format(node: Call) -> Issue | None:
     return None
 
 
-def _unformattable(clause: str, node: Node) -> Node | None:
+def _find_unformattable(clause: str, node: Node) -> Node | None:
     """Return the part of an argument that a clause cannot format."""
     if not formatting.accepts(clause, node.type):
         return node
     if clause == "s" and isinstance(node, (ListNode, MapNode)):
-        return next((bad for child in node.children() if (bad := _unformattable(clause, child))), None)
+        return next((bad for child in node.children() if (bad := _find_unformattable(clause, child))), None)
     return None

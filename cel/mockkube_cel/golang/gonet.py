@@ -87,14 +87,14 @@ class Prefix:
         """Length of the prefix in bytes."""
         return -(-self.length // 8)
 
-    def _start(self, number: int, length: int) -> int:
+    def _leading_bits(self, number: int, length: int) -> int:
         return number >> (self.address.bits - length)
 
     def contains(self, address: Address) -> bool:
         """Return whether the address lies in the network."""
         if address.version != self.address.version:
             return False
-        return self._start(address.number, self.length) == self._start(self.address.number, self.length)
+        return self._leading_bits(address.number, self.length) == self._leading_bits(self.address.number, self.length)
 
     def covers(self, other: "Prefix") -> bool:
         """Return whether the other network lies in this one."""
@@ -118,11 +118,11 @@ def parse_address(text: str) -> Address:
         if letter == ":":
             return _parse_ipv6(text)
         if letter == "%":
-            raise _wrong(text, "missing IPv6 address")
-    raise _wrong(text, "unable to parse IP")
+            raise _address_error(text, "missing IPv6 address")
+    raise _address_error(text, "unable to parse IP")
 
 
-def _wrong(text: str, message: str, at: str | None = None) -> AddressError:
+def _address_error(text: str, message: str, at: str | None = None) -> AddressError:
     place = f" (at {quoted(at)})" if at is not None else ""
     return AddressError(f"ParseAddr({quoted(text)}): {message}{place}")
 
@@ -133,29 +133,29 @@ def _parse_ipv4(whole: str, part: str) -> int:
     for index, letter in enumerate(part):
         if "0" <= letter <= "9":
             if digits == 1 and value == 0:
-                raise _wrong(whole, "IPv4 field has octet with leading zero")
+                raise _address_error(whole, "IPv4 field has octet with leading zero")
             value = value * 10 + int(letter)
             digits += 1
             if value > 255:
-                raise _wrong(whole, "IPv4 field has value >255")
+                raise _address_error(whole, "IPv4 field has value >255")
         elif letter == ".":
             if index in (0, len(part) - 1) or part[index - 1] == ".":
-                raise _wrong(whole, "IPv4 field must have at least one digit", part[index:])
+                raise _address_error(whole, "IPv4 field must have at least one digit", part[index:])
             if len(fields) == 3:
-                raise _wrong(whole, "IPv4 address too long")
+                raise _address_error(whole, "IPv4 address too long")
             fields.append(value)
             value = digits = 0
         else:
-            raise _wrong(whole, "unexpected character", part[index:])
+            raise _address_error(whole, "unexpected character", part[index:])
     if len(fields) < 3:
-        raise _wrong(whole, "IPv4 address too short")
+        raise _address_error(whole, "IPv4 address too short")
     return int.from_bytes(bytes((*fields, value)))
 
 
 def _parse_ipv6(whole: str) -> Address:
     text, percent, zone = whole.partition("%")
     if percent and not zone:
-        raise _wrong(whole, "zone must be a non-empty string")
+        raise _address_error(whole, "zone must be a non-empty string")
     ellipsis: int | None = None
     groups: list[int] = []
     if text.startswith("::"):
@@ -164,59 +164,59 @@ def _parse_ipv6(whole: str) -> Address:
     while text and len(groups) < 8:
         length = _group_length(whole, text)
         if text[length : length + 1] == ".":
-            groups += _embedded_ipv4(whole, text, len(groups), fixed=ellipsis is None)
+            groups += _parse_embedded_ipv4(whole, text, len(groups), fixed=ellipsis is None)
             text = ""
             break
         groups.append(int(text[:length], 16))
         text = text[length:]
         if not text:
             break
-        text = _after_colon(whole, text)
+        text = _skip_colon(whole, text)
         # A second colon directly after the first: the ellipsis, which replaces groups of zeros.
         if text[0] == ":":
             if ellipsis is not None:
-                raise _wrong(whole, "multiple :: in address", text)
+                raise _address_error(whole, "multiple :: in address", text)
             ellipsis = len(groups)
             text = text[1:]
     if text:
-        raise _wrong(whole, "trailing garbage after address", text)
-    return Address(6, _join(whole, groups, ellipsis), zone)
+        raise _address_error(whole, "trailing garbage after address", text)
+    return Address(6, _join_groups(whole, groups, ellipsis), zone)
 
 
 def _group_length(whole: str, text: str) -> int:
     match = _HEX.match(text)
     length = match.end() if match else 0
     if length > 4:
-        raise _wrong(whole, "each group must have 4 or less digits", text)
+        raise _address_error(whole, "each group must have 4 or less digits", text)
     if length == 0:
-        raise _wrong(whole, "each colon-separated field must have at least one digit", text)
+        raise _address_error(whole, "each colon-separated field must have at least one digit", text)
     return length
 
 
-def _embedded_ipv4(whole: str, text: str, count: int, *, fixed: bool) -> list[int]:
+def _parse_embedded_ipv4(whole: str, text: str, count: int, *, fixed: bool) -> list[int]:
     if fixed and count != 6:
-        raise _wrong(whole, "embedded IPv4 address must replace the final 2 fields of the address", text)
+        raise _address_error(whole, "embedded IPv4 address must replace the final 2 fields of the address", text)
     if count > 6:
-        raise _wrong(whole, "too many hex fields to fit an embedded IPv4 at the end of the address", text)
+        raise _address_error(whole, "too many hex fields to fit an embedded IPv4 at the end of the address", text)
     number = _parse_ipv4(whole, text)
     return [number >> 16, number & 0xFFFF]
 
 
-def _after_colon(whole: str, text: str) -> str:
+def _skip_colon(whole: str, text: str) -> str:
     if text[0] != ":":
-        raise _wrong(whole, "unexpected character, want colon", text)
+        raise _address_error(whole, "unexpected character, want colon", text)
     if len(text) == 1:
-        raise _wrong(whole, "colon must be followed by more characters", text)
+        raise _address_error(whole, "colon must be followed by more characters", text)
     return text[1:]
 
 
-def _join(whole: str, groups: list[int], ellipsis: int | None) -> int:
+def _join_groups(whole: str, groups: list[int], ellipsis: int | None) -> int:
     if len(groups) < 8:
         if ellipsis is None:
-            raise _wrong(whole, "address string too short")
+            raise _address_error(whole, "address string too short")
         groups[ellipsis:ellipsis] = [0] * (8 - len(groups))
     elif ellipsis is not None:
-        raise _wrong(whole, "the :: must expand to at least one field of zeros")
+        raise _address_error(whole, "the :: must expand to at least one field of zeros")
     number = 0
     for group in groups:
         number = number << 16 | group

@@ -60,7 +60,7 @@ def compile_pattern(pattern: str) -> Any:
     """Return an object with `search(text)`, or raise RegexError."""
     translated = _Parser(pattern).translate()
     try:
-        return _re2(translated)
+        return _compile_re2(translated)
     except re2.error:
         raise RegexError("expression too large", pattern) from None
 
@@ -79,7 +79,7 @@ def find_all(pattern: str, text: str, limit: int) -> Iterator[str]:
         position = end if end > position else position + 1
 
 
-def _re2(pattern: str) -> Any:
+def _compile_re2(pattern: str) -> Any:
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _MEMORY_BYTES_MAX
@@ -87,21 +87,21 @@ def _re2(pattern: str) -> Any:
 
 
 @lru_cache(CACHE_MAX)
-def _unicode_class(name: str) -> str | None:
+def _find_unicode_class(name: str) -> str | None:
     """Return RE2's name for a character class, None if there is no such class."""
     if not name.isascii() or not name.replace("_", "a").replace("-", "a").replace(" ", "a").isalnum():
         return None
     plain = name.replace("_", "").replace("-", "").replace(" ", "").capitalize()
     # RE2 knows categories by short names only; compiling a candidate is the one way to learn whether it has it.
     for candidate in (name, plain, _CATEGORIES.get(plain)):
-        if candidate and candidate.replace("_", "a").isalnum() and _compiles(rf"\p{{{candidate}}}"):
+        if candidate and candidate.replace("_", "a").isalnum() and _is_valid_re2(rf"\p{{{candidate}}}"):
             return candidate
     return None
 
 
-def _compiles(pattern: str) -> bool:
+def _is_valid_re2(pattern: str) -> bool:
     try:
-        _re2(pattern)
+        _compile_re2(pattern)
     except re2.error:
         return False
     return True
@@ -140,7 +140,7 @@ class _Parser:
         last_repeat: int | None = None
         while self._position < len(self._pattern):
             start = self._position
-            repeated = self._step(last_repeat)
+            repeated = self._parse_item(last_repeat)
             last_repeat = start if repeated else None
         if len(self._groups) > 1:
             raise RegexError("missing closing )", self._pattern)
@@ -154,20 +154,20 @@ class _Parser:
         self._output.append(self._pattern[self._position : self._position + length] if text is None else text)
         self._position += length
 
-    def _step(self, last_repeat: int | None) -> bool:
+    def _parse_item(self, last_repeat: int | None) -> bool:
         """Parse one item; return True for a repetition."""
         letter = self._pattern[self._position]
         group = self._groups[-1]
         match letter:
             case "(":
-                self._open()
+                self._open_group()
             case ")":
-                self._close()
+                self._close_group()
             case "|":
                 self._emit(1)
                 group.repeatable = False
             case "[":
-                self._class()
+                self._parse_class()
             case "*" | "+" | "?":
                 self._repeat(1, 1, last_repeat)
                 return True
@@ -180,7 +180,7 @@ class _Parser:
                 group.push()
         return False
 
-    def _open(self) -> None:
+    def _open_group(self) -> None:
         rest = self._rest
         if not rest.startswith("(?"):
             self._emit(1)
@@ -200,9 +200,9 @@ class _Parser:
             self._emit(end + 1, "(")
             self._groups.append(_Group())
             return
-        self._flags(rest)
+        self._parse_flags(rest)
 
-    def _flags(self, rest: str) -> None:
+    def _parse_flags(self, rest: str) -> None:
         negative = saw_flag = False
         position = 2
         while position < len(rest):
@@ -221,7 +221,7 @@ class _Parser:
                 break
         raise RegexError("invalid or unsupported Perl syntax", rest[:position])
 
-    def _close(self) -> None:
+    def _close_group(self) -> None:
         if len(self._groups) == 1:
             raise RegexError("unexpected )", self._pattern)
         closed = self._groups.pop()
@@ -231,7 +231,7 @@ class _Parser:
             raise RegexError("expression nests too deeply", self._pattern)
 
     def _count(self, last_repeat: int | None) -> bool:
-        parsed = _parse_count(self._rest)
+        parsed = _parse_repeat_count(self._rest)
         if parsed is None:
             # Go takes a brace that begins no count literally; RE2 gets it escaped.
             self._emit(1, r"\{")
@@ -272,9 +272,9 @@ class _Parser:
             self._parse_quoted(rest)
             return
         else:
-            text, length = _class_escape(rest)
+            text, length = _parse_class_escape(rest)
             if not length:
-                code, length = _parse_escape(rest)
+                code, length = _parse_escaped_character(rest)
                 text = _escape(code)
             self._emit(length, text)
         self._groups[-1].push()
@@ -285,16 +285,16 @@ class _Parser:
             self._groups[-1].push()
         self._emit(2 + len(literal) + len(mark), "".join(_escape(ord(letter)) for letter in literal))
 
-    def _class(self) -> None:
+    def _parse_class(self) -> None:
         whole = self._rest
         position = 2 if whole[1:2] == "^" else 1
         output = [whole[:position]]
         first = True
         while first or whole[position : position + 1] != "]":
             first = False
-            text, length = _class_item(whole[position:])
+            text, length = _parse_class_item(whole[position:])
             if not length:
-                text, length = _class_range(whole[position:], whole)
+                text, length = _parse_class_range(whole[position:], whole)
             output.append(text)
             position += length
         self._emit(position + 1, "".join(output) + "]")
@@ -306,7 +306,7 @@ def _escape(code: int) -> str:
     return rf"\x{{{code:X}}}"
 
 
-def _parse_count(text: str) -> tuple[int, int, int] | None:
+def _parse_repeat_count(text: str) -> tuple[int, int, int] | None:
     """Parse `{2}`, `{2,}` or `{2,5}`: the bounds (-1: none, or too large) and the length of the text."""
     least, position = _parse_number(text, 1)
     if least is None:
@@ -334,16 +334,16 @@ def _parse_number(text: str, start: int) -> tuple[int | None, int]:
     return (int(digits) if len(digits) <= 8 else -1), end
 
 
-def _class_item(text: str) -> tuple[str, int]:
+def _parse_class_item(text: str) -> tuple[str, int]:
     """Return RE2's form of the named class at the start and its length; 0 for a plain character."""
     if text.startswith("[:") and (end := text.find(":]", 2)) >= 0:
         if text[2:end].removeprefix("^") not in _POSIX_CLASSES:
             raise RegexError("invalid character class range", text[: end + 2])
         return text[: end + 2], end + 2
-    return _class_escape(text)
+    return _parse_class_escape(text)
 
 
-def _class_escape(text: str) -> tuple[str, int]:
+def _parse_class_escape(text: str) -> tuple[str, int]:
     r"""Return RE2's form of `\d` or `\p{Greek}` at the start and its length; 0 if there is none."""
     kind = text[1:2] if text.startswith("\\") else ""
     if kind and kind in "dDsSwW":
@@ -357,34 +357,34 @@ def _class_escape(text: str) -> tuple[str, int]:
         if end < 0:
             raise RegexError("invalid character class range", text)
         sequence, name = text[: end + 1], text[3:end]
-    known = _unicode_class(name.removeprefix("^"))
+    known = _find_unicode_class(name.removeprefix("^"))
     if known is None:
         raise RegexError("invalid character class range", sequence)
     negated = "^" if name.startswith("^") else ""
     return f"\\{kind}{{{negated}{known}}}", len(sequence)
 
 
-def _class_range(text: str, whole: str) -> tuple[str, int]:
-    low, position = _class_character(text, whole)
+def _parse_class_range(text: str, whole: str) -> tuple[str, int]:
+    low, position = _parse_class_character(text, whole)
     if text[position : position + 1] != "-" or text[position + 1 : position + 2] in ("", "]"):
         return _escape(low), position
-    high, length = _class_character(text[position + 1 :], whole)
+    high, length = _parse_class_character(text[position + 1 :], whole)
     position += 1 + length
     if high < low:
         raise RegexError("invalid character class range", text[:position])
     return f"{_escape(low)}-{_escape(high)}", position
 
 
-def _class_character(text: str, whole: str) -> tuple[int, int]:
+def _parse_class_character(text: str, whole: str) -> tuple[int, int]:
     if not text:
         raise RegexError("missing closing ]", whole)
-    return _parse_escape(text) if text[0] == "\\" else (ord(text[0]), 1)
+    return _parse_escaped_character(text) if text[0] == "\\" else (ord(text[0]), 1)
 
 
 _C_ESCAPES: Final = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 
 
-def _parse_escape(text: str) -> tuple[int, int]:
+def _parse_escaped_character(text: str) -> tuple[int, int]:
     """Return the escaped character and the length of the escape."""
     letter = text[1:2]
     if not letter:

@@ -39,7 +39,7 @@ def parse_duration(text: str) -> Duration | None:
     total = position = 0
     while position < len(body):
         match = _PART.match(body, position)
-        nanos = _part_nanos(match) if match else None
+        nanos = _parse_part(match) if match else None
         if match is None or nanos is None:
             return None
         total += nanos
@@ -50,7 +50,7 @@ def parse_duration(text: str) -> Duration | None:
     return Duration(-total if negative else total)
 
 
-def _part_nanos(match: re.Match[str]) -> int | None:
+def _parse_part(match: re.Match[str]) -> int | None:
     whole, fraction, unit = match[1], match[2], _UNITS.get(match[3])
     if unit is None or not (whole or fraction):
         return None
@@ -101,7 +101,7 @@ def parse_timestamp(text: str) -> Timestamp | None:
     if match is None:
         return None
     year, month, day, hour, minute, second = (int(match[index]) for index in range(1, 7))
-    if not 1 <= month <= 12 or not 1 <= day <= _days_in(year, month) or hour > 23 or minute > 59 or second > 59:
+    if not 1 <= month <= 12 or not 1 <= day <= _days_in_month(year, month) or hour > 23 or minute > 59 or second > 59:
         return None
     offset = 0
     if match[8]:
@@ -110,17 +110,17 @@ def parse_timestamp(text: str) -> Timestamp | None:
             return None
         offset = -offset if match[8] == "-" else offset
     nanos = int((match[7] or "")[:9].ljust(9, "0"))
-    moment = _days_before(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset
+    moment = _days_since_epoch(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset
     return Timestamp(moment * SECOND + nanos, offset)
 
 
-def _days_in(year: int, month: int) -> int:
+def _days_in_month(year: int, month: int) -> int:
     if month == 2:
         return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
     return 30 if month in (4, 6, 9, 11) else 31
 
 
-def _days_before(year: int, month: int, day: int) -> int:
+def _days_since_epoch(year: int, month: int, day: int) -> int:
     """Return the days from 1970-01-01 to this date."""
     year -= month <= 2
     era, of_era = divmod(year, 400)
@@ -143,7 +143,7 @@ def civil(moment: Timestamp, offset_seconds: int) -> tuple[int, int, int]:
 def day_of_year(moment: Timestamp, offset_seconds: int) -> int:
     """Return the day of the year, from 1."""
     year, month, day = civil(moment, offset_seconds)
-    return _days_before(year, month, day) - _days_before(year, 1, 1) + 1
+    return _days_since_epoch(year, month, day) - _days_since_epoch(year, 1, 1) + 1
 
 
 def show_timestamp(moment: Timestamp) -> str:

@@ -45,35 +45,35 @@ _FREE_RESERVED: Final = {
 }
 
 
-def _free(byte: int, mode: Mode) -> bool:
+def _may_stay_unescaped(byte: int, mode: Mode) -> bool:
     """Return whether a byte may appear unescaped."""
     if byte in _ALPHANUMERIC or byte in _UNRESERVED or byte in _FREE_RESERVED[mode]:
         return True
     return mode in (Mode.HOST, Mode.ZONE) and byte in _HOST
 
 
-def _valid(text: str, mode: Mode) -> bool:
+def _is_valid_encoding(text: str, mode: Mode) -> bool:
     """Return whether an escaped text needs no further escapes."""
-    return all(byte in _ENCODED or _free(byte, mode) for byte in _raw(text))
+    return all(byte in _ENCODED or _may_stay_unescaped(byte, mode) for byte in _encode(text))
 
 
-def _text(raw: bytes) -> str:
+def _decode(raw: bytes) -> str:
     # Escapes may decode to bytes that are no UTF-8; surrogates keep them, as Go's strings do.
     return raw.decode(errors="surrogateescape")
 
 
-def _raw(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
 def escape(text: str, mode: Mode) -> str:
     """Escape the bytes that the mode reserves, with uppercase digits."""
-    return "".join(chr(byte) if _free(byte, mode) else f"%{byte:02X}" for byte in _raw(text))
+    return "".join(chr(byte) if _may_stay_unescaped(byte, mode) else f"%{byte:02X}" for byte in _encode(text))
 
 
 def unescape(text: str, mode: Mode) -> str:
     """Decode escapes; raise UrlError for a bad one, or for a byte that a host may not have."""
-    raw = _raw(text)
+    raw = _encode(text)
     output = bytearray()
     position = 0
     while position < len(raw):
@@ -82,15 +82,15 @@ def unescape(text: str, mode: Mode) -> str:
             output.append(_escaped_byte(raw[position : position + 3], mode))
             position += 3
             continue
-        if mode in (Mode.HOST, Mode.ZONE) and byte < 0x80 and not _free(byte, mode):
+        if mode in (Mode.HOST, Mode.ZONE) and byte < 0x80 and not _may_stay_unescaped(byte, mode):
             raise UrlError(f"invalid character {quoted(chr(byte))} in host name")
         output.append(ord(" ") if byte == ord("+") and mode is Mode.QUERY else byte)
         position += 1
-    return _text(bytes(output))
+    return _decode(bytes(output))
 
 
 def _escaped_byte(sequence: bytes, mode: Mode) -> int:
-    bad = UrlError(f"invalid URL escape {quoted(_text(sequence))}")
+    bad = UrlError(f"invalid URL escape {quoted(_decode(sequence))}")
     if len(sequence) < 3 or not _HEX.issuperset(sequence[1:]):
         raise bad
     byte = int(sequence[1:], 16)
@@ -98,7 +98,7 @@ def _escaped_byte(sequence: bytes, mode: Mode) -> int:
     if sequence != b"%25":
         if mode is Mode.HOST and byte < 0x80:
             raise bad
-        if mode is Mode.ZONE and byte != ord(" ") and not _free(byte, Mode.HOST):
+        if mode is Mode.ZONE and byte != ord(" ") and not _may_stay_unescaped(byte, Mode.HOST):
             raise bad
     return byte
 
@@ -122,7 +122,7 @@ class Url:
     @property
     def escaped_path(self) -> str:
         """The path, escaped."""
-        if self.raw_path and _valid(self.raw_path, Mode.PATH):
+        if self.raw_path and _is_valid_encoding(self.raw_path, Mode.PATH):
             return self.raw_path
         return "*" if self.path == "*" else escape(self.path, Mode.PATH)
 
@@ -174,7 +174,7 @@ class Url:
         return f"{text}#{self._escaped_fragment()}" if self.fragment else text
 
     def _escaped_fragment(self) -> str:
-        if self.raw_fragment and _valid(self.raw_fragment, Mode.FRAGMENT):
+        if self.raw_fragment and _is_valid_encoding(self.raw_fragment, Mode.FRAGMENT):
             return self.raw_fragment
         return escape(self.fragment, Mode.FRAGMENT)
 
@@ -191,7 +191,7 @@ class Url:
 def parse(text: str) -> Url:
     """Parse a URL with its fragment."""
     main, _, fragment = text.partition("#")
-    url = _parse_parts(main, request=False)
+    url = _parse_without_fragment(main, request=False)
     if not fragment:
         return url
     try:
@@ -207,10 +207,10 @@ def parse(text: str) -> Url:
 
 def parse_request(text: str) -> Url:
     """Parse an absolute URL or absolute path, as in a request line."""
-    return _parse_parts(text, request=True)
+    return _parse_without_fragment(text, request=True)
 
 
-def _parse_parts(text: str, *, request: bool) -> Url:
+def _parse_without_fragment(text: str, *, request: bool) -> Url:
     try:
         return _parse(text, request=request)
     except UrlError as error:
@@ -256,7 +256,7 @@ def _parse_authority(authority: str) -> tuple[str | None, str]:
     host = _parse_host(host)
     if not at:
         return None, host
-    if not _USERINFO.issuperset(_raw(userinfo)):
+    if not _USERINFO.issuperset(_encode(userinfo)):
         raise UrlError("net/url: invalid userinfo")
     return ":".join(escape(unescape(part, Mode.USER), Mode.USER) for part in userinfo.split(":", 1)), host
 
@@ -265,11 +265,11 @@ def _parse_host(host: str) -> str:
     if "[" in host:
         return _parse_bracketed(host)
     _, colon, port = host.partition(":")
-    _check_port(colon + port)
+    _validate_port(colon + port)
     return unescape(host, Mode.HOST)
 
 
-def _check_port(port: str) -> None:
+def _validate_port(port: str) -> None:
     if not _PORT.fullmatch(port):
         raise UrlError(f"invalid port {quoted(port)} after host")
 
@@ -278,7 +278,7 @@ def _parse_bracketed(host: str) -> str:
     end = host.rfind("]")
     if end < 0:
         raise UrlError("missing ']' in host")
-    _check_port(host[end + 1 :])
+    _validate_port(host[end + 1 :])
     inner = host[host.rfind("[") + 1 : end]
     address, mark, zone = inner.partition("%25")
     name = unescape(address, Mode.HOST) + (unescape(mark + zone, Mode.ZONE) if mark else "")

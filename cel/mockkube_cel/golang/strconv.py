@@ -53,10 +53,10 @@ def _parse_digits(text: str, digits: str) -> int | None:
 
 def quoted(text: str) -> str:
     """Quote a string as Go's `%q` does: characters that cannot be printed are escaped."""
-    return f'"{"".join(_ESCAPES.get(letter) or _go_letter(letter) for letter in text)}"'
+    return f'"{"".join(_ESCAPES.get(letter) or _escape_letter(letter) for letter in text)}"'
 
 
-def _go_letter(letter: str) -> str:
+def _escape_letter(letter: str) -> str:
     if letter.isprintable():
         return letter
     code = ord(letter)

@@ -15,8 +15,8 @@ from mockkube_cel.values import NO_OVERLOAD, CelError, Duration, MutableList, Ti
 _INT_OVERFLOW: Final = CelError("integer overflow")
 _UINT_OVERFLOW: Final = CelError("unsigned integer overflow")
 _TIMESTAMP_OVERFLOW: Final = CelError("timestamp overflow")
-_DIVISION: Final = CelError("division by zero")
-_MODULUS: Final = CelError("modulus by zero")
+_DIVISION_BY_ZERO: Final = CelError("division by zero")
+_MODULUS_BY_ZERO: Final = CelError("modulus by zero")
 _NOT_ORDERED: Final = CelError("NaN values cannot be ordered")
 
 
@@ -35,12 +35,12 @@ def unsupported_type(function: str, value: Any) -> CelError:
     return NO_OVERLOAD if type(value) in (str, Duration, Timestamp) else CelError(f"no such overload: {function}")
 
 
-def _moment(nanos: int, offset_seconds: int) -> Any:
+def _to_timestamp(nanos: int, offset_seconds: int) -> Any:
     inside = SECONDS_MIN <= nanos // SECOND <= SECONDS_MAX
     return Timestamp(nanos, offset_seconds) if inside else _TIMESTAMP_OVERFLOW
 
 
-def _span(nanos: int) -> Any:
+def _to_duration(nanos: int) -> Any:
     return Duration(nanos) if -(2**63) <= nanos < 2**63 else _INT_OVERFLOW
 
 
@@ -56,9 +56,9 @@ def add(left: Any, right: Any) -> Any:
     if kind is list:
         return left + right if isinstance(right, list) else NO_OVERLOAD
     if kind is Duration and type(right) is Timestamp:
-        return _moment(left.nanos + right.nanos, right.offset_seconds)
+        return _to_timestamp(left.nanos + right.nanos, right.offset_seconds)
     if kind is Timestamp:
-        return _moment(left.nanos + right.nanos, left.offset_seconds) if type(right) is Duration else NO_OVERLOAD
+        return _to_timestamp(left.nanos + right.nanos, left.offset_seconds) if type(right) is Duration else NO_OVERLOAD
     if kind not in _ADDABLE:
         return unsupported_type("_+_", left)
     return _ADDABLE[kind](left, right) if type(right) is kind else NO_OVERLOAD
@@ -70,7 +70,7 @@ _ADDABLE: Final[dict[type, Callable[[Any, Any], Any]]] = {
     float: lambda left, right: left + right,
     str: lambda left, right: left + right,
     bytes: lambda left, right: left + right,
-    Duration: lambda left, right: _span(left.nanos + right.nanos),
+    Duration: lambda left, right: _to_duration(left.nanos + right.nanos),
 }
 
 
@@ -79,8 +79,12 @@ def subtract(left: Any, right: Any) -> Any:
     kind = type(left)
     if kind is Timestamp:
         if type(right) is Duration:
-            return _INT_OVERFLOW if right.nanos == -(2**63) else _moment(left.nanos - right.nanos, left.offset_seconds)
-        return _span(left.nanos - right.nanos) if type(right) is Timestamp else NO_OVERLOAD
+            return (
+                _INT_OVERFLOW
+                if right.nanos == -(2**63)
+                else _to_timestamp(left.nanos - right.nanos, left.offset_seconds)
+            )
+        return _to_duration(left.nanos - right.nanos) if type(right) is Timestamp else NO_OVERLOAD
     if kind not in _SUBTRACTABLE:
         return unsupported_type("_-_", left)
     return _SUBTRACTABLE[kind](left, right) if type(right) is kind else NO_OVERLOAD
@@ -90,7 +94,7 @@ _SUBTRACTABLE: Final[dict[type, Callable[[Any, Any], Any]]] = {
     int: lambda left, right: checked_int(left - right),
     UInt: lambda left, right: checked_uint(int(left) - int(right)),
     float: lambda left, right: left - right,
-    Duration: lambda left, right: _span(left.nanos - right.nanos),
+    Duration: lambda left, right: _to_duration(left.nanos - right.nanos),
 }
 
 
@@ -104,7 +108,7 @@ def _divide_doubles(left: float, right: float) -> float:
 
 def _divide_ints(left: int, right: int) -> Any:
     if right == 0:
-        return _DIVISION
+        return _DIVISION_BY_ZERO
     # Go truncates towards zero, where Python's `//` rounds down.
     quotient = abs(left) // abs(right)
     return checked_int(quotient if (left < 0) is (right < 0) else -quotient)
@@ -112,14 +116,14 @@ def _divide_ints(left: int, right: int) -> Any:
 
 def _modulo_ints(left: int, right: int) -> Any:
     if right == 0:
-        return _MODULUS
+        return _MODULUS_BY_ZERO
     if left == -(2**63) and right == -1:
         return _INT_OVERFLOW
     # The remainder has the sign of the dividend in Go, of the divisor in Python.
     return int(math.copysign(1, left)) * (abs(left) % abs(right))
 
 
-def _arithmetic(function: str, table: dict[type, Callable[[Any, Any], Any]]) -> Implementation:
+def _make_operator(function: str, table: dict[type, Callable[[Any, Any], Any]]) -> Implementation:
     def run(left: Any, right: Any) -> Any:
         kind = type(left)
         if kind not in table:
@@ -129,15 +133,15 @@ def _arithmetic(function: str, table: dict[type, Callable[[Any, Any], Any]]) -> 
     return run
 
 
-divide: Final = _arithmetic(
+divide: Final = _make_operator(
     "_/_",
     {
         int: _divide_ints,
-        UInt: lambda left, right: UInt(int(left) // int(right)) if right else _DIVISION,
+        UInt: lambda left, right: UInt(int(left) // int(right)) if right else _DIVISION_BY_ZERO,
         float: _divide_doubles,
     },
 )
-multiply: Final = _arithmetic(
+multiply: Final = _make_operator(
     "_*_",
     {
         int: lambda left, right: checked_int(left * right),
@@ -145,11 +149,11 @@ multiply: Final = _arithmetic(
         float: lambda left, right: left * right,
     },
 )
-modulo: Final = _arithmetic(
+modulo: Final = _make_operator(
     "_%_",
     {
         int: _modulo_ints,
-        UInt: lambda left, right: UInt(int(left) % int(right)) if right else _MODULUS,
+        UInt: lambda left, right: UInt(int(left) % int(right)) if right else _MODULUS_BY_ZERO,
     },
 )
 
@@ -161,7 +165,7 @@ def negate(value: Any) -> Any:
     if type(value) is float:
         return -value
     if type(value) is Duration:
-        return _span(-value.nanos)
+        return _to_duration(-value.nanos)
     # cel-go's Bool has a Negate method for `!`, so `-true` fails with another error than other types.
     return NO_OVERLOAD if type(value) is bool else unsupported_type("-_", value)
 

@@ -27,7 +27,7 @@ class Qualifier:
         key = self.key
         if self.compute is not None:
             key = self.compute(frame)
-            result = key if type(key) is CelError else _checked_key(key)
+            result = key if type(key) is CelError else _invalid_key_error(key)
         else:
             result = None
         if result is None:
@@ -42,7 +42,7 @@ class Qualifier:
         return result
 
 
-def _checked_key(key: Any) -> CelError | None:
+def _invalid_key_error(key: Any) -> CelError | None:
     usable = type(key) in (str, int, UInt, bool, float)
     return None if usable else CelError(f"invalid qualifier type: {go_type_name(key)}")
 
@@ -65,7 +65,7 @@ def find(container: Any, key: Any, *, lenient: bool) -> Any:
         if found is not _MISSING or lenient:
             return found
     elif isinstance(container, list):
-        index = _index(key)
+        index = _to_list_index(key)
         if type(index) is CelError:
             return index
         if 0 <= index < len(container):
@@ -76,7 +76,7 @@ def find(container: Any, key: Any, *, lenient: bool) -> Any:
     return CelError(f"no such key: {format_value(key)}")
 
 
-def _index(key: Any) -> Any:
+def _to_list_index(key: Any) -> Any:
     if type(key) is int:
         return key
     if type(key) is UInt or (type(key) is float and key.is_integer()):

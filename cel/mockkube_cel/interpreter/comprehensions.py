@@ -23,14 +23,14 @@ def read_accumulator(slot: int, init: Run) -> Run:
         value = frame.slots[slot]
         # cel-go computes the initial value lazily: what `cel.bind` binds costs nothing if its body does not use it.
         if value is UNSET:
-            value = _growing(init(frame))
+            value = _to_mutable(init(frame))
             frame.slots[slot] = value
         return value
 
     return read
 
 
-def _growing(value: Any) -> Any:
+def _to_mutable(value: Any) -> Any:
     """Return an empty list or map in the form that comprehensions change in place."""
     if isinstance(value, list) and not value:
         return MutableList()
@@ -51,9 +51,9 @@ class Loop:
 
     def to_closure(self) -> Run:
         """Return a closure that runs the comprehension."""
-        return self._pairs() if self.second is not None else self._singles()
+        return self._two_variable_closure() if self.second is not None else self._one_variable_closure()
 
-    def _singles(self) -> Run:
+    def _one_variable_closure(self) -> Run:
         accumulator, first, condition, step = self.accumulator, self.first, self.condition, self.step
 
         def run(frame: Frame) -> Any:
@@ -76,7 +76,7 @@ class Loop:
 
         return run
 
-    def _pairs(self) -> Run:
+    def _two_variable_closure(self) -> Run:
         accumulator, first, second = self.accumulator, self.first, self.second
         condition, step = self.condition, self.step
         assert second is not None, "planned for two variables"

@@ -62,7 +62,7 @@ def build_map(parts: Sequence[Run], optional: Sequence[bool]) -> Run:
                 return value
             if may_miss:
                 if type(value) is not Optional:
-                    return _not_optional(key, value)
+                    return _not_optional_error(key, value)
                 if not value.present:
                     # An absent optional value also removes an entry that an earlier duplicate key has set.
                     result.pop(to_key(key), None)
@@ -74,7 +74,7 @@ def build_map(parts: Sequence[Run], optional: Sequence[bool]) -> Run:
     return _with_charge(compute, MAP_COST)
 
 
-def _not_optional(name: Any, value: Any) -> CelError:
+def _not_optional_error(name: Any, value: Any) -> CelError:
     return CelError(
         f"cannot initialize optional entry '{format_value(name)}' from non-optional value {format_value(value)}"
     )
@@ -92,7 +92,7 @@ def build_message(type_name: str, fields: Sequence[FieldInit], values: Sequence[
                 return value
             if init.optional:
                 if type(value) is not Optional:
-                    return _not_optional(init.name, value)
+                    return _not_optional_error(init.name, value)
                 if not value.present:
                     result.pop(init.name, None)
                     continue

@@ -14,19 +14,19 @@ from mockkube_cel.values import CelError, Duration, ObjectLiteral, Timestamp, UI
 Fields = dict[str, Any]
 
 
-def _wrapper(zero: Any, check: Callable[[Any], Any] = lambda value: value) -> Callable[[Fields], Any]:
+def _wrapper_builder(zero: Any, check: Callable[[Any], Any] = lambda value: value) -> Callable[[Fields], Any]:
     return lambda fields: check(fields["value"]) if "value" in fields else zero
 
 
-def _int32(value: int) -> Any:
+def _check_int32(value: int) -> Any:
     return value if -(2**31) <= value < 2**31 else CelError("integer overflow")
 
 
-def _uint32(value: UInt) -> Any:
+def _check_uint32(value: UInt) -> Any:
     return value if value < 2**32 else CelError("unsigned integer overflow")
 
 
-def _float32(value: float) -> float:
+def _round_to_float32(value: float) -> float:
     if math.isnan(value) or math.isinf(value) or value == 0:
         return value
     mantissa, exponent = math.frexp(value)
@@ -38,15 +38,15 @@ def _value(fields: Fields) -> Any:
 
 
 _BUILDERS: Final[dict[str, Callable[[Fields], Any]]] = {
-    "google.protobuf.BoolValue": _wrapper(False),
-    "google.protobuf.BytesValue": _wrapper(b""),
-    "google.protobuf.DoubleValue": _wrapper(0.0),
-    "google.protobuf.FloatValue": _wrapper(0.0, _float32),
-    "google.protobuf.Int64Value": _wrapper(0),
-    "google.protobuf.Int32Value": _wrapper(0, _int32),
-    "google.protobuf.UInt64Value": _wrapper(UInt(0)),
-    "google.protobuf.UInt32Value": _wrapper(UInt(0), _uint32),
-    "google.protobuf.StringValue": _wrapper(""),
+    "google.protobuf.BoolValue": _wrapper_builder(False),
+    "google.protobuf.BytesValue": _wrapper_builder(b""),
+    "google.protobuf.DoubleValue": _wrapper_builder(0.0),
+    "google.protobuf.FloatValue": _wrapper_builder(0.0, _round_to_float32),
+    "google.protobuf.Int64Value": _wrapper_builder(0),
+    "google.protobuf.Int32Value": _wrapper_builder(0, _check_int32),
+    "google.protobuf.UInt64Value": _wrapper_builder(UInt(0)),
+    "google.protobuf.UInt32Value": _wrapper_builder(UInt(0), _check_uint32),
+    "google.protobuf.StringValue": _wrapper_builder(""),
     "google.protobuf.Duration": lambda fields: Duration(_nanos(fields)),
     "google.protobuf.Timestamp": lambda fields: Timestamp(_nanos(fields)),
     "google.protobuf.ListValue": lambda fields: fields.get("values", []),

@@ -78,12 +78,12 @@ class Planner:
         self._functions = functions
         self._scopes: list[dict[str, Run]] = []
         self._slots = 0
-        self._guarded = False
+        self._needs_type_checks = False
 
     def plan(self, root: Node) -> Program:
         """Return the program; raise PlanError if a constant in it fails."""
         # Where one type is only known at run time, values of unexpected types may turn up anywhere.
-        self._guarded = any(calls.is_dynamic(node.type) for node in descendants(root))
+        self._needs_type_checks = any(calls.is_dynamic(node.type) for node in descendants(root))
         run = self._plan(root).closure()
         return Program(run, self._slots, _height(root))
 
@@ -92,7 +92,7 @@ class Planner:
             case Literal():
                 return Step(constant=node.value)
             case Ident():
-                return self._plan_name(node, node.name)
+                return self._plan_ident(node, node.name)
             case Select():
                 return self._plan_select(node)
             case Call():
@@ -123,7 +123,7 @@ class Planner:
         except InternalError:
             return Step(run)
 
-    def _plan_name(self, node: Node, name: str) -> Step:
+    def _plan_ident(self, node: Node, name: str) -> Step:
         if node.type.kind is Kind.TYPE:
             named = self._schema.type_named(name)
             if named is None:
@@ -138,10 +138,12 @@ class Planner:
 
     def _plan_select(self, node: Select) -> Step:
         if node.ident:
-            return self._plan_name(node, node.ident)
-        return self._extend(node.operand, Qualifier(node.field, test_only=node.test_only), test_only=node.test_only)
+            return self._plan_ident(node, node.ident)
+        return self._plan_qualifier(
+            node.operand, Qualifier(node.field, test_only=node.test_only), test_only=node.test_only
+        )
 
-    def _extend(self, operand: Node, qualifier: Qualifier, *, test_only: bool = False) -> Step:
+    def _plan_qualifier(self, operand: Node, qualifier: Qualifier, *, test_only: bool = False) -> Step:
         path = self._plan(operand).path()
         path.extend(qualifier)
         return Step(attribute=path, test_only=test_only)
@@ -211,22 +213,22 @@ class Planner:
         if pattern:
             _compile(steps[1].constant)
         overload = node.overloads[0] if len(node.overloads) == 1 else None
-        implementation, eager = self._implementation(function, overload)
-        charge = _charge(function, overload)
+        implementation, eager = self._find_implementation(function, overload)
+        charge = _find_charge(function, overload)
         # cel-go replaces a call with a constant pattern by a variadic one, which stops at a failing operand.
         run = calls.call(implementation, runs, charge, eager=eager or pattern)
         if function.name in _CONVERSIONS and len(steps) == 1 and steps[0].is_constant:
-            return _convert(implementation, steps[0].constant)
+            return _fold_conversion(implementation, steps[0].constant)
         return Step(run)
 
-    def _implementation(self, function: Function, overload: Overload | None) -> tuple[Implementation, bool]:
+    def _find_implementation(self, function: Function, overload: Overload | None) -> tuple[Implementation, bool]:
         """Return the implementation of the call, and whether it stops at the first failing operand."""
         if function.run is not None:
             return function.run, False
         if overload is None:
             return calls.dispatch(function), True
         assert overload.run is not None, "what has no implementation is planned apart"
-        if function.guarded and self._guarded:
+        if function.guarded and self._needs_type_checks:
             return calls.with_type_check(function.name, overload, overload.run), overload.eager
         return overload.run, overload.eager
 
@@ -252,7 +254,7 @@ class Planner:
         return Step(loop.to_closure())
 
 
-def _charge(function: Function, overload: Overload | None) -> Charge | None:
+def _find_charge(function: Function, overload: Overload | None) -> Charge | None:
     if overload is not None and overload.charge is not None:
         return overload.charge
     return function.charge
@@ -267,7 +269,7 @@ def _compile(pattern: Any) -> None:
         raise PlanError(str(error)) from None
 
 
-def _convert(implementation: Implementation, value: Any) -> Step:
+def _fold_conversion(implementation: Implementation, value: Any) -> Step:
     result = implementation(value)
     if type(result) is CelError:
         # upstream folds constant conversions while it plans, so `int("a")` is an error before any evaluation.

@@ -22,7 +22,7 @@ _UINT_OVERFLOW: Final = CelError("unsigned integer overflow")
 _TIMESTAMP_OVERFLOW: Final = CelError("timestamp overflow")
 _DOUBLE: Final = re.compile(r"[+-]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9_]+)?")
 _HEX_DOUBLE: Final = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
-_SPECIAL: Final = re.compile(r"[+-]?inf(?:inity)?|nan", re.IGNORECASE)
+_INFINITY_OR_NAN: Final = re.compile(r"[+-]?inf(?:inity)?|nan", re.IGNORECASE)
 _INT_TO_DURATION: Final = "type conversion error from 'int' to 'google.protobuf.Duration'"
 # The texts that Go's strconv.ParseBool accepts.
 _BOOLS: Final = {
@@ -39,7 +39,7 @@ def _identity(value: Any) -> Any:
     return value
 
 
-def _number_or(kind: CelType, read: Callable[[str], Any]) -> Implementation:
+def _number_parser(kind: CelType, read: Callable[[str], Any]) -> Implementation:
     failure = _conversion_error(kind)
 
     def run(text: str) -> Any:
@@ -71,7 +71,7 @@ def _int_to_uint(number: int) -> Any:
 def _string_to_double(text: str) -> Any:
     if _HEX_DOUBLE.fullmatch(text):
         return float.fromhex(text)
-    if _SPECIAL.fullmatch(text):
+    if _INFINITY_OR_NAN.fullmatch(text):
         return float(text)
     try:
         number = float(text) if _DOUBLE.fullmatch(text) else math.inf
@@ -211,7 +211,7 @@ FUNCTIONS: Final = (
             _overload("int64_to_int64", INT, INT),
             _overload("double_to_int64", DOUBLE, INT, _double_to_int),
             _overload("duration_to_int64", DURATION, INT, lambda span: span.nanos),
-            _overload("string_to_int64", STRING, INT, _number_or(INT, parse_int64)),
+            _overload("string_to_int64", STRING, INT, _number_parser(INT, parse_int64)),
             _overload("timestamp_to_int64", TIMESTAMP, INT, lambda moment: moment.nanos // gotime.SECOND),
             _overload("uint64_to_int64", UINT, INT, _uint_to_int),
         ),
@@ -248,7 +248,7 @@ FUNCTIONS: Final = (
             _overload("uint64_to_uint64", UINT, UINT),
             _overload("double_to_uint64", DOUBLE, UINT, _double_to_uint),
             _overload("int64_to_uint64", INT, UINT, _int_to_uint),
-            _overload("string_to_uint64", STRING, UINT, _number_or(UINT, lambda text: UInt(parse_uint64(text)))),
+            _overload("string_to_uint64", STRING, UINT, _number_parser(UINT, lambda text: UInt(parse_uint64(text)))),
         ),
     ),
 )  # fmt: skip

@@ -51,7 +51,7 @@ def is_sorted(elements: list[Any]) -> Any:
     return all(arithmetic.compare(before, after) != 1 for before, after in pairwise(elements))
 
 
-def _sum(zero: Any) -> Implementation:
+def _make_sum(zero: Any) -> Implementation:
     def run(elements: list[Any]) -> Any:
         total = zero
         for element in elements:
@@ -63,7 +63,7 @@ def _sum(zero: Any) -> Implementation:
     return run
 
 
-def _extreme(name: str, worse: int) -> Implementation:
+def _make_extreme(name: str, worse: int) -> Implementation:
     """Return the implementation of `min` or `max`; an element that compares as `worse` is replaced."""
 
     def run(elements: list[Any]) -> Any:
@@ -140,14 +140,14 @@ def sort_by_keys(elements: Any, keys: Any) -> Any:
     if any(type_of(key).name != kind.name for key in keys):
         return CelError("list elements must have the same type")
     # Indices are sorted, not pairs: elements without an order may be sorted by their keys.
-    by_key = cmp_to_key(lambda one, other: _order(keys[one], keys[other]))
+    by_key = cmp_to_key(lambda one, other: _compare_keys(keys[one], keys[other]))
     return [elements[index] for index in sorted(range(len(elements)), key=by_key)]
 
 
 _COMPARABLE_NAMES: Final = frozenset(kind.name for kind in _COMPARABLE.values())
 
 
-def _order(one: Any, other: Any) -> int:
+def _compare_keys(one: Any, other: Any) -> int:
     order = arithmetic.compare(one, other)
     return order if type(order) is int else 0
 
@@ -175,41 +175,41 @@ def _charge_traversal(args: Sequence[Any], result: Any) -> int:
     return traversal_charge(args[0])
 
 
-def _allocating(factor: float, size: Size) -> CallEstimate:
+def _allocation_estimate(factor: float, size: Size) -> CallEstimate:
     return CallEstimate(size.scale_by(factor) + fixed(1) + fixed(LIST_COST), size)
 
 
-def _constant(operand: Sized, default: int) -> int:
+def _constant_or(operand: Sized, default: int) -> int:
     return max(0, operand.constant) if type(operand.constant) is int else default
 
 
 def _estimate_slice(operands: Sequence[Sized]) -> CallEstimate:
-    start = _constant(operands[1], 0)
-    end = _constant(operands[2], operands[0].size.max)
+    start = _constant_or(operands[1], 0)
+    end = _constant_or(operands[2], operands[0].size.max)
     # Upstream subtracts unsigned numbers: an end before the start wraps around to a huge cost.
-    return _allocating(1, fixed((end - start) % (LARGEST + 1)))
+    return _allocation_estimate(1, fixed((end - start) % (LARGEST + 1)))
 
 
 def _estimate_flatten(operands: Sequence[Sized]) -> CallEstimate:
-    depth = _constant(operands[1], LARGEST) if len(operands) > 1 else 1
-    return _allocating(float(depth), operands[0].size)
+    depth = _constant_or(operands[1], LARGEST) if len(operands) > 1 else 1
+    return _allocation_estimate(float(depth), operands[0].size)
 
 
 def _estimate_range(operands: Sequence[Sized]) -> CallEstimate:
-    return _allocating(1, fixed(_constant(operands[0], LARGEST)))
+    return _allocation_estimate(1, fixed(_constant_or(operands[0], LARGEST)))
 
 
 def _estimate_reverse(operands: Sequence[Sized]) -> CallEstimate:
-    return _allocating(1, operands[0].size)
+    return _allocation_estimate(1, operands[0].size)
 
 
 def _estimate_distinct(operands: Sequence[Sized]) -> CallEstimate:
-    return _allocating(2, operands[0].size * operands[0].size)
+    return _allocation_estimate(2, operands[0].size * operands[0].size)
 
 
 def _estimate_sort(index: int, kind: CelType) -> Estimate:
     factor = 2 + TRAVERSAL_FACTOR if kind in (STRING, BYTES) else 2.0
-    return lambda operands: _allocating(factor, operands[index].size * operands[index].size)
+    return lambda operands: _allocation_estimate(factor, operands[index].size * operands[index].size)
 
 
 def _charge_output(args: Sequence[Any], result: Any) -> int:
@@ -241,11 +241,11 @@ def _charge_comparisons(index: int) -> Charge:
     return charge
 
 
-def _for_each(names: Sequence[str], make: Callable[[str, CelType], Overload]) -> tuple[Overload, ...]:
+def _overloads_by_type(names: Sequence[str], make: Callable[[str, CelType], Overload]) -> tuple[Overload, ...]:
     return tuple(make(name, _COMPARABLE[name]) for name in names)
 
 
-def _over_elements(
+def _declare_element_function(
     name: str, suffix: str, names: Sequence[str], result: CelType | None, run: Callable[[str], Implementation]
 ) -> Function:
     """Declare a function that walks over a list, for each type of elements."""
@@ -254,10 +254,10 @@ def _over_elements(
         overload_id = f"list_{kind_name}_{suffix.format(kind_name)}"
         return member_overload(overload_id, (types.list_of(kind),), result or kind, run(kind_name))
 
-    return Function(name, _for_each(names, make), estimate=_estimate_traversal, charge=_charge_traversal)
+    return Function(name, _overloads_by_type(names, make), estimate=_estimate_traversal, charge=_charge_traversal)
 
 
-def _sorting(name: str, suffix: str, index: int, run: Implementation) -> Function:
+def _declare_sort(name: str, suffix: str, index: int, run: Implementation) -> Function:
     def make(kind_name: str, kind: CelType) -> Overload:
         keys = types.list_of(kind)
         args = (keys,) if index == 0 else (_LIST, keys)
@@ -267,20 +267,20 @@ def _sorting(name: str, suffix: str, index: int, run: Implementation) -> Functio
             estimate=_estimate_sort(index, kind), charge=_charge_comparisons(index),
         )  # fmt: skip
 
-    return Function(name, _for_each(tuple(_COMPARABLE), make), run=run)
+    return Function(name, _overloads_by_type(tuple(_COMPARABLE), make), run=run)
 
 
-def _allocating_member(
+def _allocating_overload(
     overload_id: str, args: Sequence[CelType], result: CelType, run: Implementation, estimate: Estimate, charge: Charge
 ) -> Overload:
     return Overload(overload_id, tuple(args), result, run, True, len(args) > 2, estimate, charge)
 
 
 FUNCTIONS: Final = (
-    _over_elements("isSorted", "is_sorted_bool", tuple(_COMPARABLE), BOOL, lambda name: is_sorted),
-    _over_elements("sum", "sum_{}", tuple(_ZEROS), None, lambda name: _sum(_ZEROS[name])),
-    _over_elements("max", "max_{}", tuple(_COMPARABLE), None, lambda name: _extreme("max", -1)),
-    _over_elements("min", "min_{}", tuple(_COMPARABLE), None, lambda name: _extreme("min", 1)),
+    _declare_element_function("isSorted", "is_sorted_bool", tuple(_COMPARABLE), BOOL, lambda name: is_sorted),
+    _declare_element_function("sum", "sum_{}", tuple(_ZEROS), None, lambda name: _make_sum(_ZEROS[name])),
+    _declare_element_function("max", "max_{}", tuple(_COMPARABLE), None, lambda name: _make_extreme("max", -1)),
+    _declare_element_function("min", "min_{}", tuple(_COMPARABLE), None, lambda name: _make_extreme("min", 1)),
     Function(
         "indexOf",
         (
@@ -301,23 +301,23 @@ FUNCTIONS: Final = (
     ),
     Function(
         "slice",
-        (_allocating_member("list_slice", (_LIST, INT, INT), _LIST, slice_list, _estimate_slice, _charge_output),),
+        (_allocating_overload("list_slice", (_LIST, INT, INT), _LIST, slice_list, _estimate_slice, _charge_output),),
     ),
     Function(
         "flatten",
         (
-            _allocating_member(
+            _allocating_overload(
                 "list_flatten", (types.list_of(_LIST),), _LIST, flatten, _estimate_flatten, _charge_flatten
             ),
-            _allocating_member(
+            _allocating_overload(
                 "list_flatten_int", (types.list_of(DYN), INT), types.list_of(DYN), flatten, _estimate_flatten,
                 _charge_flatten,
             ),
         ),
         guarded=False,
     ),
-    _sorting("sort", "sort", 0, sort),
-    _sorting("@sortByAssociatedKeys", "sortByAssociatedKeys", 1, sort_by_keys),
+    _declare_sort("sort", "sort", 0, sort),
+    _declare_sort("@sortByAssociatedKeys", "sortByAssociatedKeys", 1, sort_by_keys),
     Function(
         "lists.range",
         (
@@ -330,7 +330,7 @@ FUNCTIONS: Final = (
     Function(
         "reverse",
         (
-            _allocating_member(
+            _allocating_overload(
                 "list_reverse", (_LIST,), _LIST, lambda elements: elements[::-1], _estimate_reverse, _charge_output
             ),
         ),
@@ -338,7 +338,7 @@ FUNCTIONS: Final = (
     Function(
         "distinct",
         (
-            _allocating_member(
+            _allocating_overload(
                 "list_distinct", (_LIST,), _LIST, distinct, _estimate_distinct, _charge_comparisons(0)
             ),
         ),

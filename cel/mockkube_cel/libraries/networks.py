@@ -97,50 +97,52 @@ def _charge_comparison(*, network: bool, text: bool) -> Charge:
     return charge
 
 
-def _comparing(overload_id: str, other: types.CelType, run: Callable[..., Any], *, network: bool) -> Overload:
+def _comparison_overload(overload_id: str, other: types.CelType, run: Callable[..., Any], *, network: bool) -> Overload:
     estimate = _estimate_comparison(network=network, text=other == STRING)
     charge = _charge_comparison(network=network, text=other == STRING)
     return Overload(overload_id, (_CIDR, other), BOOL, run, member=True, estimate=estimate, charge=charge)
 
 
-def _test(name: str, overload_id: str, test: Callable[[Address], bool]) -> Function:
+def _declare_predicate(name: str, overload_id: str, test: Callable[[Address], bool]) -> Function:
     return Function(name, (member_overload(overload_id, (_IP,), BOOL, test),), estimate=costs.estimate_unit)
 
 
-def _parsing(name: str, overload: Overload, walks: int = 1) -> Function:
+def _declare_parser(name: str, overload: Overload, walks: int = 1) -> Function:
     estimate, charge = costs.estimate_traversal(0, walks), costs.charge_traversal(0, walks)
     return Function(name, (overload,), estimate=estimate, charge=charge)
 
 
 FUNCTIONS: Final = (
-    _parsing("ip", global_overload("string_to_ip", (STRING,), _IP, parse_ip)),
+    _declare_parser("ip", global_overload("string_to_ip", (STRING,), _IP, parse_ip)),
     Function(
         "family",
         (member_overload("ip_family", (_IP,), INT, lambda address: address.version),),
         estimate=costs.estimate_unit,
     ),
-    _parsing("ip.isCanonical", global_overload("ip_is_canonical", (STRING,), BOOL, is_canonical), 2),
-    _test("isUnspecified", "ip_is_unspecified", lambda address: address.is_unspecified),
-    _test("isLoopback", "ip_is_loopback", lambda address: address.is_loopback),
-    _test("isLinkLocalMulticast", "ip_is_link_local_multicast", lambda address: address.is_link_local_multicast),
-    _test("isLinkLocalUnicast", "ip_is_link_local_unicast", lambda address: address.is_link_local_unicast),
-    _test("isGlobalUnicast", "ip_is_global_unicast", lambda address: address.is_global_unicast),
-    _parsing("isIP", global_overload("is_ip", (STRING,), BOOL, lambda text: type(parse_ip(text)) is Address)),
+    _declare_parser("ip.isCanonical", global_overload("ip_is_canonical", (STRING,), BOOL, is_canonical), 2),
+    _declare_predicate("isUnspecified", "ip_is_unspecified", lambda address: address.is_unspecified),
+    _declare_predicate("isLoopback", "ip_is_loopback", lambda address: address.is_loopback),
+    _declare_predicate(
+        "isLinkLocalMulticast", "ip_is_link_local_multicast", lambda address: address.is_link_local_multicast
+    ),
+    _declare_predicate("isLinkLocalUnicast", "ip_is_link_local_unicast", lambda address: address.is_link_local_unicast),
+    _declare_predicate("isGlobalUnicast", "ip_is_global_unicast", lambda address: address.is_global_unicast),
+    _declare_parser("isIP", global_overload("is_ip", (STRING,), BOOL, lambda text: type(parse_ip(text)) is Address)),
     Function("string", (global_overload("ip_to_string", (_IP,), STRING, str),)),
-    _parsing("cidr", global_overload("string_to_cidr", (STRING,), _CIDR, parse_cidr)),
+    _declare_parser("cidr", global_overload("string_to_cidr", (STRING,), _CIDR, parse_cidr)),
     Function(
         "containsIP",
         (
-            _comparing("cidr_contains_ip_string", STRING, _contains_text, network=False),
-            _comparing("cidr_contains_ip_ip", _IP, Prefix.contains, network=False),
+            _comparison_overload("cidr_contains_ip_string", STRING, _contains_text, network=False),
+            _comparison_overload("cidr_contains_ip_ip", _IP, Prefix.contains, network=False),
         ),
         charge=_charge_comparison(network=False, text=False),
     ),
     Function(
         "containsCIDR",
         (
-            _comparing("cidr_contains_cidr_string", STRING, _covers_text, network=True),
-            _comparing("cidr_contains_cidr", _CIDR, Prefix.covers, network=True),
+            _comparison_overload("cidr_contains_cidr_string", STRING, _covers_text, network=True),
+            _comparison_overload("cidr_contains_cidr", _CIDR, Prefix.covers, network=True),
         ),
         charge=_charge_comparison(network=True, text=False),
     ),
@@ -164,6 +166,8 @@ FUNCTIONS: Final = (
         estimate=costs.estimate_unit,
     ),
     Function("masked", (member_overload("cidr_masked", (_CIDR,), _CIDR, Prefix.masked),), estimate=costs.estimate_unit),
-    _parsing("isCIDR", global_overload("is_cidr", (STRING,), BOOL, lambda text: type(parse_cidr(text)) is Prefix)),
+    _declare_parser(
+        "isCIDR", global_overload("is_cidr", (STRING,), BOOL, lambda text: type(parse_cidr(text)) is Prefix)
+    ),
     Function("string", (global_overload("cidr_to_string", (_CIDR,), STRING, str),)),
 )

@@ -33,7 +33,7 @@ _NAMES: Final = {
 def _estimate_equal(operands: Sequence[Sized]) -> CallEstimate:
     left, right = operands
     # Types that Kubernetes adds have estimates of their own, for comparisons with their own type only.
-    special = _EQUALITY.get(left.type.name) if left.type.name == right.type.name else None
+    special = _EQUALITY_ESTIMATES.get(left.type.name) if left.type.name == right.type.name else None
     return special(right) if special else costs.estimate_smaller(operands)
 
 
@@ -42,7 +42,7 @@ def _estimate_url_equality(right: Sized) -> CallEstimate:
     return CallEstimate(Interval(1, largest).scale_by(TRAVERSAL_FACTOR))
 
 
-_EQUALITY: Final[dict[str, Callable[[Sized], CallEstimate]]] = {
+_EQUALITY_ESTIMATES: Final[dict[str, Callable[[Sized], CallEstimate]]] = {
     "net.IP": lambda right: CallEstimate(ONE),
     "net.CIDR": lambda right: CallEstimate(ONE),
     "kubernetes.Quantity": lambda right: CallEstimate(ONE),
@@ -82,21 +82,21 @@ def _mixed_overloads(name: str, left: CelType, right: CelType, result: CelType) 
     return global_overload(f"{name}_{_NAMES[left]}_{_NAMES[right]}", (left, right), result)
 
 
-def _joining(overload_id: str, kind: CelType) -> Overload:
+def _concatenation_overload(overload_id: str, kind: CelType) -> Overload:
     estimate, charge = costs.estimate_concatenation, costs.charge_concatenation
     return Overload(overload_id, (kind, kind), kind, estimate=estimate, charge=charge)
 
 
 def _add_overloads() -> tuple[Overload, ...]:
     return (
-        _joining("add_bytes", BYTES),
+        _concatenation_overload("add_bytes", BYTES),
         *_same_type_overloads("add", DOUBLE),
         _mixed_overloads("add", DURATION, DURATION, DURATION),
         _mixed_overloads("add", DURATION, TIMESTAMP, TIMESTAMP),
         _mixed_overloads("add", TIMESTAMP, DURATION, TIMESTAMP),
         *_same_type_overloads("add", INT),
         Overload("add_list", (_LIST, _LIST), _LIST, estimate=_estimate_list_sum),
-        _joining("add_string", STRING),
+        _concatenation_overload("add_string", STRING),
         *_same_type_overloads("add", UINT),
     )
 
@@ -109,17 +109,17 @@ def _ordering_overloads(name: str) -> tuple[Overload, ...]:
     return (
         global_overload(f"{name}_bool", (BOOL, BOOL), BOOL),
         *(_mixed_overloads(name, left, right, BOOL) for left, right in plain),
-        *(_walking(f"{name}_{_NAMES[kind]}", kind) for kind in (STRING, BYTES)),
+        *(_text_comparison_overload(f"{name}_{_NAMES[kind]}", kind) for kind in (STRING, BYTES)),
         *(_mixed_overloads(name, kind, kind, BOOL) for kind in (TIMESTAMP, DURATION)),
     )
 
 
-def _walking(overload_id: str, kind: CelType) -> Overload:
+def _text_comparison_overload(overload_id: str, kind: CelType) -> Overload:
     estimate, charge = costs.estimate_smaller, costs.charge_smaller
     return Overload(overload_id, (kind, kind), BOOL, estimate=estimate, charge=charge)
 
 
-def _equality(function: str, overload_id: str, estimate: Any, charge: Any) -> Function:
+def _declare_equality(function: str, overload_id: str, estimate: Any, charge: Any) -> Function:
     return Function(function, (Overload(overload_id, (_A, _A), BOOL, estimate=estimate, charge=charge),))
 
 
@@ -133,8 +133,8 @@ FUNCTIONS: Final = (
         (global_overload("not_strictly_false", (BOOL,), BOOL),),
         run=arithmetic.not_strictly_false,
     ),
-    _equality("_==_", "equals", _estimate_equal, _charge_equal),
-    _equality("_!=_", "not_equals", costs.estimate_smaller, costs.charge_smaller),
+    _declare_equality("_==_", "equals", _estimate_equal, _charge_equal),
+    _declare_equality("_!=_", "not_equals", costs.estimate_smaller, costs.charge_smaller),
     Function("_+_", _add_overloads(), run=arithmetic.add),
     Function("_/_", _same_type_overloads("divide", DOUBLE, INT, UINT), run=arithmetic.divide),
     Function("_%_", _same_type_overloads("modulo", INT, UINT), run=arithmetic.modulo),

@@ -29,26 +29,31 @@ def intersects(elements: list[Any], others: list[Any]) -> bool:
     return any(values.contains(others, element) for element in elements)
 
 
-def _estimate(factor: float) -> Estimate:
+def _make_estimate(factor: float) -> Estimate:
     def estimate(operands: Sequence[Sized]) -> CallEstimate:
         return CallEstimate((operands[0].size * operands[1].size).scale_by(factor) + fixed(1))
 
     return estimate
 
 
-def _charge(factor: float) -> Charge:
+def _make_charge(factor: float) -> Charge:
     return lambda args, result: 1 + int(values.size_of(args[0]) * values.size_of(args[1]) * factor)
 
 
-def _function(name: str, factor: float, run: Implementation) -> Function:
+def _declare_function(name: str, factor: float, run: Implementation) -> Function:
     overload = Overload(
-        f"list_sets_{name}_list", (_LIST, _LIST), BOOL, run, estimate=_estimate(factor), charge=_charge(factor)
+        f"list_sets_{name}_list",
+        (_LIST, _LIST),
+        BOOL,
+        run,
+        estimate=_make_estimate(factor),
+        charge=_make_charge(factor),
     )
     return Function(f"sets.{name}", (overload,))
 
 
 FUNCTIONS: Final = (
-    _function("contains", 1.0, contains),
-    _function("equivalent", 2.0, equivalent),
-    _function("intersects", 1.0, intersects),
+    _declare_function("contains", 1.0, contains),
+    _declare_function("equivalent", 2.0, equivalent),
+    _declare_function("intersects", 1.0, intersects),
 )

@@ -33,7 +33,7 @@ def size(value: Any) -> Any:
     return len(value) if isinstance(value, (str, bytes, list, dict)) else unsupported_type("size", value)
 
 
-def _on_strings(compute: Callable[[str, str], bool]) -> Implementation:
+def _check_strings(compute: Callable[[str, str], bool]) -> Implementation:
     """Return the implementation behind a check that both operands are strings."""
     return lambda text, part: compute(text, part) if type(text) is str and type(part) is str else NO_OVERLOAD
 
@@ -59,32 +59,32 @@ def _charge_contains(args: Sequence[Any], result: Any) -> int:
     return costs.charge_traversal(0)(args, result) * costs.charge_traversal(1)(args, result)
 
 
-def _part_of_string(name: str, overload_id: str, compute: Callable[[str, str], bool]) -> Function:
+def _declare_affix_function(name: str, overload_id: str, compute: Callable[[str, str], bool]) -> Function:
     overload = Overload(
-        overload_id, (STRING, STRING), BOOL, _on_strings(compute), member=True,
+        overload_id, (STRING, STRING), BOOL, _check_strings(compute), member=True,
         # cel-go estimates by the size of the affix, but charges for the whole string.
         estimate=costs.estimate_traversal(1), charge=costs.charge_traversal(0),
     )  # fmt: skip
     return Function(name, (overload,), guarded=False)
 
 
-_Reader = Callable[[Timestamp, int], int]
+_TimestampAccessor = Callable[[Timestamp, int], int]
 
 
-def _of_day(moment: Timestamp, offset: int) -> int:
+def _seconds_of_day(moment: Timestamp, offset: int) -> int:
     return (moment.nanos // gotime.SECOND + offset) % 86400
 
 
-_READERS: Final[dict[str, _Reader]] = {
+_TIMESTAMP_ACCESSORS: Final[dict[str, _TimestampAccessor]] = {
     "getFullYear": lambda moment, offset: gotime.civil(moment, offset)[0],
     "getMonth": lambda moment, offset: gotime.civil(moment, offset)[1] - 1,
     "getDayOfYear": lambda moment, offset: gotime.day_of_year(moment, offset) - 1,
     "getDayOfMonth": lambda moment, offset: gotime.civil(moment, offset)[2] - 1,
     "getDate": lambda moment, offset: gotime.civil(moment, offset)[2],
     "getDayOfWeek": lambda moment, offset: ((moment.nanos // gotime.SECOND + offset) // 86400 + 4) % 7,
-    "getHours": lambda moment, offset: _of_day(moment, offset) // 3600,
-    "getMinutes": lambda moment, offset: _of_day(moment, offset) // 60 % 60,
-    "getSeconds": lambda moment, offset: _of_day(moment, offset) % 60,
+    "getHours": lambda moment, offset: _seconds_of_day(moment, offset) // 3600,
+    "getMinutes": lambda moment, offset: _seconds_of_day(moment, offset) // 60 % 60,
+    "getSeconds": lambda moment, offset: _seconds_of_day(moment, offset) % 60,
     "getMilliseconds": lambda moment, offset: moment.nanos % gotime.SECOND // 1_000_000,
 }
 
@@ -94,7 +94,7 @@ def _truncate(nanos: int, unit: int) -> int:
     return nanos // unit if nanos >= 0 else -(-nanos // unit)
 
 
-_SPANS: Final[dict[str, Callable[[Duration], int]]] = {
+_DURATION_ACCESSORS: Final[dict[str, Callable[[Duration], int]]] = {
     "getHours": lambda span: _truncate(span.nanos, _HOUR),
     "getMinutes": lambda span: _truncate(span.nanos, 60 * gotime.SECOND),
     "getSeconds": lambda span: int(gotime.seconds(span)),
@@ -102,7 +102,7 @@ _SPANS: Final[dict[str, Callable[[Duration], int]]] = {
 }
 
 
-def _accessor(name: str, read: _Reader) -> Function:
+def _declare_accessor(name: str, read: _TimestampAccessor) -> Function:
     def in_zone(moment: Timestamp, zone: str) -> Any:
         try:
             return read(moment, gotime.zone_offset(moment, zone))
@@ -113,8 +113,8 @@ def _accessor(name: str, read: _Reader) -> Function:
         member_overload(f"timestamp_{name}", (TIMESTAMP,), INT, lambda moment: read(moment, 0)),
         member_overload(f"timestamp_{name}_with_tz", (TIMESTAMP, STRING), INT, in_zone),
     ]
-    if name in _SPANS:
-        overloads.append(member_overload(f"duration_{name}", (DURATION,), INT, _SPANS[name]))
+    if name in _DURATION_ACCESSORS:
+        overloads.append(member_overload(f"duration_{name}", (DURATION,), INT, _DURATION_ACCESSORS[name]))
     return Function(name, tuple(overloads))
 
 
@@ -135,14 +135,14 @@ FUNCTIONS: Final = (
         "contains",
         (
             Overload(
-                "contains_string", (STRING, STRING), BOOL, _on_strings(lambda text, part: part in text), member=True,
+                "contains_string", (STRING, STRING), BOOL, _check_strings(lambda text, part: part in text), member=True,
                 estimate=_estimate_contains, charge=_charge_contains,
             ),
         ),
         guarded=False,
     ),
-    _part_of_string("endsWith", "ends_with_string", str.endswith),
-    _part_of_string("startsWith", "starts_with_string", str.startswith),
+    _declare_affix_function("endsWith", "ends_with_string", str.endswith),
+    _declare_affix_function("startsWith", "starts_with_string", str.startswith),
     Function(
         "matches",
         (
@@ -154,5 +154,5 @@ FUNCTIONS: Final = (
         ),
         run=matches,
     ),
-    *(_accessor(name, read) for name, read in _READERS.items()),
+    *(_declare_accessor(name, read) for name, read in _TIMESTAMP_ACCESSORS.items()),
 )  # fmt: skip

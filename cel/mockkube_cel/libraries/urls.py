@@ -37,7 +37,9 @@ def is_url(text: str) -> bool:
     return True
 
 
-def _accessor(name: str, overload_id: str, read: Callable[[gourl.Url], Any], result: CelType = STRING) -> Function:
+def _declare_accessor(
+    name: str, overload_id: str, read: Callable[[gourl.Url], Any], result: CelType = STRING
+) -> Function:
     return Function(name, (member_overload(overload_id, (_URL,), result, read),), estimate=costs.estimate_unit)
 
 
@@ -55,11 +57,11 @@ FUNCTIONS: Final = (
             ),
         ),
     ),
-    _accessor("getScheme", "url_get_scheme", lambda url: url.scheme),
-    _accessor("getHost", "url_get_host", lambda url: url.host),
-    _accessor("getHostname", "url_get_hostname", lambda url: url.hostname),
-    _accessor("getPort", "url_get_port", lambda url: url.port),
-    _accessor("getEscapedPath", "url_get_escaped_path", lambda url: url.escaped_path),
-    _accessor("getQuery", "url_get_query", lambda url: url.queries(), _QUERY),
+    _declare_accessor("getScheme", "url_get_scheme", lambda url: url.scheme),
+    _declare_accessor("getHost", "url_get_host", lambda url: url.host),
+    _declare_accessor("getHostname", "url_get_hostname", lambda url: url.hostname),
+    _declare_accessor("getPort", "url_get_port", lambda url: url.port),
+    _declare_accessor("getEscapedPath", "url_get_escaped_path", lambda url: url.escaped_path),
+    _declare_accessor("getQuery", "url_get_query", lambda url: url.queries(), _QUERY),
     Function("isURL", (global_overload("is_url_string", (STRING,), BOOL, is_url),)),
 )

@@ -16,7 +16,7 @@ from mockkube_cel.issues import ISSUES_MAX, Located, Source
 _HEADER: Final = re.compile(r"^ERROR: <input>:(-?[0-9]+):(-?[0-9]+): ", re.MULTILINE)
 _UNRECOGNIZED: Final = "Syntax error: token recognition error at: '"
 # Replaces NUL, at which C++ would end the text.
-_STAND_IN: Final = "\x01"
+_NUL_REPLACEMENT: Final = "\x01"
 _QUESTION_MARK: Final = ("'\\u003F'", "'?'")
 _RESERVED: Final = re.compile("no viable alternative at input '.(true|false|null)'")
 
@@ -29,19 +29,19 @@ def _parser() -> Any:
 def describe(source: Source) -> list[Located]:
     """Return the syntax errors of an expression that does not parse; there is at least one."""
     try:
-        _parser().compile(source.text.replace("\0", _STAND_IN), disable_check=True)
+        _parser().compile(source.text.replace("\0", _NUL_REPLACEMENT), disable_check=True)
     except RuntimeError as error:
         text = str(error).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
     except ValueError as error:
         text = str(error)
     else:
         text = "ERROR: <input>:1:1: Syntax error"
-    found = [issue for issue in _split(text) if "<<nil>> parsetree" not in issue.message]
+    found = [issue for issue in _split_issues(text) if "<<nil>> parsetree" not in issue.message]
     # Go stops at the first error past the limit; C++ continues and counts them.
-    return [_as_go(issue, source) for issue in found[: ISSUES_MAX + 1]]
+    return [_to_go_wording(issue, source) for issue in found[: ISSUES_MAX + 1]]
 
 
-def _split(text: str) -> list[Located]:
+def _split_issues(text: str) -> list[Located]:
     headers = list(_HEADER.finditer(text))
     ends = [header.start() for header in headers[1:]] + [len(text)]
     return [
@@ -58,22 +58,22 @@ def _message(text: str) -> str:
     return message.rpartition("\n | ")[0] or message
 
 
-def _as_go(issue: Located, source: Source) -> Located:
+def _to_go_wording(issue: Located, source: Source) -> Located:
     message = issue.message.replace(*_QUESTION_MARK)
     message = _RESERVED.sub(r"mismatched input '\1' expecting IDENTIFIER", message)
     if message.startswith(_UNRECOGNIZED):
-        message = _unescape(issue, message, source)
+        message = _restore_source_text(issue, message, source)
     column = issue.column if source.text else -1
-    return Located(issue.line, column, message.replace(_STAND_IN, "\0"))
+    return Located(issue.line, column, message.replace(_NUL_REPLACEMENT, "\0"))
 
 
-def _unescape(issue: Located, message: str, source: Source) -> str:
+def _restore_source_text(issue: Located, message: str, source: Source) -> str:
     """Quote the original text, in which C++ prints line ends as escapes."""
     shown = message[len(_UNRECOGNIZED) : -1]
     start = sum(len(line) + 1 for line in source.lines[: issue.line - 1]) + issue.column
     length = len(shown)
     for end in range(start, len(source.text) + 1):
-        part = source.text[start:end].replace("\0", _STAND_IN)
+        part = source.text[start:end].replace("\0", _NUL_REPLACEMENT)
         if part.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t") == shown:
             length = end - start
             break

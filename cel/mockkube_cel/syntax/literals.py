@@ -20,7 +20,7 @@ class BadLiteral(ValueError):
 
 def read_int(text: str) -> int:
     """Parse an int literal, with or without a minus."""
-    number = _number(text)
+    number = _parse_number(text)
     if number is None or not -(2**63) <= number < 2**63:
         raise BadLiteral("invalid int literal")
     return number
@@ -28,13 +28,13 @@ def read_int(text: str) -> int:
 
 def read_uint(text: str) -> UInt:
     """Parse a uint literal."""
-    number = _number(text[:-1])
+    number = _parse_number(text[:-1])
     if number is None or number >= 2**64:
         raise BadLiteral("invalid uint literal")
     return UInt(number)
 
 
-def _number(text: str) -> int | None:
+def _parse_number(text: str) -> int | None:
     """Return the number, or None if it is far too long (Python itself refuses thousands of digits)."""
     digits = text.removeprefix("-").removeprefix("0x").lstrip("0")
     if len(digits) > 40:
@@ -53,31 +53,31 @@ def read_double(text: str) -> float:
 
 def read_string(text: str) -> str:
     """Parse a string literal."""
-    body, raw = _body(text)
-    return body if raw or "\\" not in body else _ESCAPE.sub(_character, body)
+    body, raw = _split_quotes(text)
+    return body if raw or "\\" not in body else _ESCAPE.sub(_unescape_character, body)
 
 
 def read_bytes(text: str) -> bytes:
     """Parse a bytes literal, its `b` included."""
-    body, raw = _body(text[1:])
+    body, raw = _split_quotes(text[1:])
     if raw or "\\" not in body:
         return body.encode(errors="surrogatepass")
     parts = []
     position = 0
     for match in _ESCAPE.finditer(body):
-        parts += [body[position : match.start()].encode(errors="surrogatepass"), _byte(match)]
+        parts += [body[position : match.start()].encode(errors="surrogatepass"), _unescape_byte(match)]
         position = match.end()
     return b"".join((*parts, body[position:].encode(errors="surrogatepass")))
 
 
-def _body(text: str) -> tuple[str, bool]:
+def _split_quotes(text: str) -> tuple[str, bool]:
     raw = text[0] in "rR"
     text = text[raw:]
     quotes = 3 if len(text) >= 6 and text[:3] in ('"""', "'''") else 1
     return text[quotes:-quotes], raw
 
 
-def _character(match: re.Match[str]) -> str:
+def _unescape_character(match: re.Match[str]) -> str:
     if plain := match["plain"]:
         return _PLAIN.get(plain, plain)
     code = int(match["octal"], 8) if match["octal"] else int(match["byte"] or match["short"] or match["long"], 16)
@@ -86,7 +86,7 @@ def _character(match: re.Match[str]) -> str:
     return chr(code)
 
 
-def _byte(match: re.Match[str]) -> bytes:
+def _unescape_byte(match: re.Match[str]) -> bytes:
     if plain := match["plain"]:
         return _PLAIN.get(plain, plain).encode(errors="surrogatepass")
     # Code points make no sense in bytes: CEL allows only escapes of single bytes there.

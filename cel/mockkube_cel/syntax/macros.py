@@ -87,7 +87,7 @@ def _copy(node: Node, offset: int) -> Node:
     return copy.deepcopy(node)
 
 
-def _variable(node: Node, complaint: str) -> str:
+def _variable_name(node: Node, complaint: str) -> str:
     if not isinstance(node, Ident):
         raise MacroError(node.offset, complaint)
     # cel-go still refuses the accumulator's name of older versions.
@@ -96,9 +96,9 @@ def _variable(node: Node, complaint: str) -> str:
     return node.name
 
 
-def _names(args: list[Node], count: int) -> tuple[str, str]:
+def _variable_names(args: list[Node], count: int) -> tuple[str, str]:
     if count == 1:
-        return _variable(args[0], "argument must be a simple name"), ""
+        return _variable_name(args[0], "argument must be a simple name"), ""
     for arg in args[:2]:
         if not isinstance(arg, Ident):
             raise MacroError(arg.offset, "argument must be a simple name")
@@ -107,7 +107,7 @@ def _names(args: list[Node], count: int) -> tuple[str, str]:
     assert isinstance(second, Ident), "checked above"
     if first.name == second.name:
         raise MacroError(second.offset, f"duplicate variable name: {first.name}")
-    return _variable(first, ""), _variable(second, "")
+    return _variable_name(first, ""), _variable_name(second, "")
 
 
 def has(make: Expansion, target: Node | None, args: list[Node]) -> Node:
@@ -117,29 +117,29 @@ def has(make: Expansion, target: Node | None, args: list[Node]) -> Node:
     return Select(offset=make.offset, operand=args[0].operand, field=args[0].field, test_only=True)
 
 
-def _quantifier(count: int, build: Callable[[Expansion, Node], tuple[Node, Node, Node, Node]]) -> Macro:
+def _make_quantifier(count: int, build: Callable[[Expansion, Node], tuple[Node, Node, Node, Node]]) -> Macro:
     def expand(make: Expansion, target: Node | None, args: list[Node]) -> Node:
         assert target is not None, "a member macro has a target"
-        names = _names(args, count)
+        names = _variable_names(args, count)
         return make.loop(target, names, *build(make, args[count]))
 
     return expand
 
 
-def _all(make: Expansion, predicate: Node) -> tuple[Node, Node, Node, Node]:
+def _build_all(make: Expansion, predicate: Node) -> tuple[Node, Node, Node, Node]:
     # An error does not end the loop: a later element may still be false, which decides the result.
     condition = make.call("@not_strictly_false", make.accumulator())
     step = make.call("_&&_", make.accumulator(), predicate)
     return make.literal(True), condition, step, make.accumulator()
 
 
-def _exists(make: Expansion, predicate: Node) -> tuple[Node, Node, Node, Node]:
+def _build_exists(make: Expansion, predicate: Node) -> tuple[Node, Node, Node, Node]:
     condition = make.call("@not_strictly_false", make.call("!_", make.accumulator()))
     step = make.call("_||_", make.accumulator(), predicate)
     return make.literal(False), condition, step, make.accumulator()
 
 
-def _exists_one(make: Expansion, predicate: Node) -> tuple[Node, Node, Node, Node]:
+def _build_exists_one(make: Expansion, predicate: Node) -> tuple[Node, Node, Node, Node]:
     more = make.call("_+_", make.accumulator(), make.literal(1))
     step = make.call("_?_:_", predicate, more, make.accumulator())
     return make.literal(0), make.literal(True), step, make.call("_==_", make.accumulator(), make.literal(1))
@@ -151,45 +151,45 @@ def _step_if(make: Expansion, predicate: Node | None, step: Node) -> Node:
 
 def _map(make: Expansion, target: Node | None, args: list[Node]) -> Node:
     assert target is not None, "a member macro has a target"
-    name = _variable(args[0], "argument is not an identifier")
+    name = _variable_name(args[0], "argument is not an identifier")
     step = make.call("_+_", make.accumulator(), make.list(args[-1]))
     step = _step_if(make, args[1] if len(args) == 3 else None, step)
     return make.loop(target, (name, ""), make.list(), make.literal(True), step, make.accumulator())
 
 
-def _filter(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+def _expand_filter(make: Expansion, target: Node | None, args: list[Node]) -> Node:
     assert target is not None, "a member macro has a target"
-    name = _variable(args[0], "argument is not an identifier")
+    name = _variable_name(args[0], "argument is not an identifier")
     step = make.call("_+_", make.accumulator(), make.list(args[0]))
     step = _step_if(make, args[1], step)
     return make.loop(target, (name, ""), make.list(), make.literal(True), step, make.accumulator())
 
 
-def _transform_list(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+def _expand_transform_list(make: Expansion, target: Node | None, args: list[Node]) -> Node:
     assert target is not None, "a member macro has a target"
-    names = _names(args, 2)
+    names = _variable_names(args, 2)
     step = make.call("_+_", make.accumulator(), make.list(args[-1]))
     step = _step_if(make, args[2] if len(args) == 4 else None, step)
     return make.loop(target, names, make.list(), make.literal(True), step, make.accumulator())
 
 
-def _transform_map(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+def _expand_transform_map(make: Expansion, target: Node | None, args: list[Node]) -> Node:
     assert target is not None, "a member macro has a target"
-    names = _names(args, 2)
+    names = _variable_names(args, 2)
     step = make.call("cel.@mapInsert", make.accumulator(), make.ident(names[0]), args[-1])
     step = _step_if(make, args[2] if len(args) == 4 else None, step)
     return make.loop(target, names, make.map(), make.literal(True), step, make.accumulator())
 
 
-def _transform_map_entry(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+def _expand_transform_map_entry(make: Expansion, target: Node | None, args: list[Node]) -> Node:
     assert target is not None, "a member macro has a target"
-    names = _names(args, 2)
+    names = _variable_names(args, 2)
     step = make.call("cel.@mapInsert", make.accumulator(), args[-1])
     step = _step_if(make, args[2] if len(args) == 4 else None, step)
     return make.loop(target, names, make.map(), make.literal(True), step, make.accumulator())
 
 
-def _optional_map(name: str, *, wrapped: bool) -> Macro:
+def _make_optional_map(name: str, *, wrapped: bool) -> Macro:
     def expand(make: Expansion, target: Node | None, args: list[Node]) -> Node:
         assert target is not None, "a member macro has a target"
         if not isinstance(args[0], Ident):
@@ -204,7 +204,7 @@ def _optional_map(name: str, *, wrapped: bool) -> Macro:
     return expand
 
 
-def _sort_by(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+def _expand_sort_by(make: Expansion, target: Node | None, args: list[Node]) -> Node:
     if not isinstance(target, (ListNode, Select, Ident, Comprehension, Call)):
         assert target is not None, "a member macro has a target"
         message = "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
@@ -227,28 +227,28 @@ def bind(make: Expansion, target: Node | None, args: list[Node]) -> Node | None:
 # Macros by name, number of arguments, and whether they are called as a member.
 STANDARD: Final[dict[tuple[str, int, bool], Macro]] = {
     ("has", 1, False): has,
-    ("all", 2, True): _quantifier(1, _all),
-    ("exists", 2, True): _quantifier(1, _exists),
-    ("exists_one", 2, True): _quantifier(1, _exists_one),
+    ("all", 2, True): _make_quantifier(1, _build_all),
+    ("exists", 2, True): _make_quantifier(1, _build_exists),
+    ("exists_one", 2, True): _make_quantifier(1, _build_exists_one),
     ("map", 2, True): _map,
     ("map", 3, True): _map,
-    ("filter", 2, True): _filter,
+    ("filter", 2, True): _expand_filter,
 }
 OPTIONAL: Final[dict[tuple[str, int, bool], Macro]] = {
-    ("optMap", 2, True): _optional_map("optMap", wrapped=True),
-    ("optFlatMap", 2, True): _optional_map("optFlatMap", wrapped=False),
+    ("optMap", 2, True): _make_optional_map("optMap", wrapped=True),
+    ("optFlatMap", 2, True): _make_optional_map("optFlatMap", wrapped=False),
 }
 TWO_VARIABLES: Final[dict[tuple[str, int, bool], Macro]] = {
-    ("all", 3, True): _quantifier(2, _all),
-    ("exists", 3, True): _quantifier(2, _exists),
-    ("existsOne", 3, True): _quantifier(2, _exists_one),
-    ("exists_one", 3, True): _quantifier(2, _exists_one),
-    ("transformList", 3, True): _transform_list,
-    ("transformList", 4, True): _transform_list,
-    ("transformMap", 3, True): _transform_map,
-    ("transformMap", 4, True): _transform_map,
-    ("transformMapEntry", 3, True): _transform_map_entry,
-    ("transformMapEntry", 4, True): _transform_map_entry,
+    ("all", 3, True): _make_quantifier(2, _build_all),
+    ("exists", 3, True): _make_quantifier(2, _build_exists),
+    ("existsOne", 3, True): _make_quantifier(2, _build_exists_one),
+    ("exists_one", 3, True): _make_quantifier(2, _build_exists_one),
+    ("transformList", 3, True): _expand_transform_list,
+    ("transformList", 4, True): _expand_transform_list,
+    ("transformMap", 3, True): _expand_transform_map,
+    ("transformMap", 4, True): _expand_transform_map,
+    ("transformMapEntry", 3, True): _expand_transform_map_entry,
+    ("transformMapEntry", 4, True): _expand_transform_map_entry,
 }
-LISTS: Final[dict[tuple[str, int, bool], Macro]] = {("sortBy", 2, True): _sort_by}
+LISTS: Final[dict[tuple[str, int, bool], Macro]] = {("sortBy", 2, True): _expand_sort_by}
 BINDINGS: Final[dict[tuple[str, int, bool], Macro]] = {("bind", 3, True): bind}

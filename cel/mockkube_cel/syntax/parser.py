@@ -46,7 +46,7 @@ _LITERALS: Final[dict[str, Callable[[str], Any]]] = {
     "string": literals.read_string,
     "bytes": literals.read_bytes,
 }
-_WORDS: Final = {"true": True, "false": False, "null": None}
+_CONSTANT_VALUES: Final = {"true": True, "false": False, "null": None}
 
 
 class TooDeep(Exception):
@@ -69,20 +69,20 @@ class Parser:
         """Return the tree; it is valid only if there are no issues."""
         if len(self.text) > CHARACTERS_MAX:
             size = len(self.text)
-            return self._complain(
+            return self._report(
                 NOWHERE, f"expression code point size exceeds limit: size: {size}, limit {CHARACTERS_MAX}"
             )
         self._tokens = tokenize(self.text)
         try:
-            root = self._expr()
+            root = self._parse_expr()
         except TooDeep as error:
-            return self._complain(NOWHERE, str(error))
+            return self._report(NOWHERE, str(error))
         self._expect("end")
         if root.height > DEPTH_MAX:
-            return self._complain(NOWHERE, "max recursion depth exceeded")
+            return self._report(NOWHERE, "max recursion depth exceeded")
         return root
 
-    def _complain(self, offset: int, message: str) -> Node:
+    def _report(self, offset: int, message: str) -> Node:
         self.issues.append(Issue(offset, message))
         return Literal(offset=offset, value=None)
 
@@ -105,7 +105,7 @@ class Parser:
         return token
 
     @contextmanager
-    def _within(self, rule: str) -> Iterator[None]:
+    def _count_depth(self, rule: str) -> Iterator[None]:
         self._depths[rule] += 1
         if self._depths[rule] > DEPTH_MAX:
             raise TooDeep(f"expression recursion limit exceeded: {DEPTH_MAX}")
@@ -113,71 +113,71 @@ class Parser:
         # Not in a finally block: an exception ends the parsing, and with it the use of the counters.
         self._depths[rule] -= 1
 
-    def _expr(self) -> Node:
-        with self._within("expr"):
-            condition = self._logical("||", lambda: self._logical("&&", self._relation))
+    def _parse_expr(self) -> Node:
+        with self._count_depth("expr"):
+            condition = self._parse_logical("||", lambda: self._parse_logical("&&", self._parse_relation))
             if not (operator := self._accept("?")):
                 return condition
-            first = self._logical("||", lambda: self._logical("&&", self._relation))
+            first = self._parse_logical("||", lambda: self._parse_logical("&&", self._parse_relation))
             self._expect(":")
-            return self._operation(operator.offset, "_?_:_", condition, first, self._expr())
+            return self._make_call(operator.offset, "_?_:_", condition, first, self._parse_expr())
 
-    def _logical(self, operator: str, term: Callable[[], Node]) -> Node:
+    def _parse_logical(self, operator: str, term: Callable[[], Node]) -> Node:
         terms, offsets = [term()], []
         while token := self._accept(operator):
             offsets.append(token.offset)
             terms.append(term())
-        return self._balance(f"_{operator}_", terms, offsets)
+        return self._balance_operands(f"_{operator}_", terms, offsets)
 
-    def _balance(self, function: str, terms: list[Node], offsets: list[int]) -> Node:
+    def _balance_operands(self, function: str, terms: list[Node], offsets: list[int]) -> Node:
         """Join a chain of operands to a tree of minimal depth."""
         if len(terms) == 1:
             return terms[0]
         middle = len(offsets) // 2
-        left = self._balance(function, terms[: middle + 1], offsets[:middle])
-        right = self._balance(function, terms[middle + 1 :], offsets[middle + 1 :])
+        left = self._balance_operands(function, terms[: middle + 1], offsets[:middle])
+        right = self._balance_operands(function, terms[middle + 1 :], offsets[middle + 1 :])
         node = Call(offset=offsets[middle], function=function, target=None, args=[left, right])
         node.height = max(left.height, right.height)
         return node
 
-    def _operation(self, offset: int, function: str, *args: Node) -> Node:
+    def _make_call(self, offset: int, function: str, *args: Node) -> Node:
         node = Call(offset=offset, function=function, target=None, args=list(args))
         node.height = 1 + max(arg.height for arg in args)
         return node
 
-    def _relation(self) -> Node:
-        with self._within("relation"):
-            left = self._calculation()
+    def _parse_relation(self) -> Node:
+        with self._count_depth("relation"):
+            left = self._parse_calculation()
             while operator := self._accept(*_RELATIONS):
-                with self._within("relation"):
-                    right = self._calculation()
+                with self._count_depth("relation"):
+                    right = self._parse_calculation()
                 function = "@in" if operator.text == "in" else f"_{operator.text}_"
-                left = self._operation(operator.offset, function, left, right)
+                left = self._make_call(operator.offset, function, left, right)
             return left
 
-    def _calculation(self) -> Node:
-        with self._within("calc"):
-            return self._chain(("+", "-"), lambda: self._chain(("*", "/", "%"), self._unary))
+    def _parse_calculation(self) -> Node:
+        with self._count_depth("calc"):
+            return self._parse_chain(("+", "-"), lambda: self._parse_chain(("*", "/", "%"), self._parse_unary))
 
-    def _chain(self, operators: tuple[str, ...], operand: Callable[[], Node]) -> Node:
+    def _parse_chain(self, operators: tuple[str, ...], operand: Callable[[], Node]) -> Node:
         left = operand()
         while operator := self._accept(*operators):
-            with self._within("calc"):
+            with self._count_depth("calc"):
                 right = operand()
-            left = self._operation(operator.offset, f"_{operator.text}_", left, right)
+            left = self._make_call(operator.offset, f"_{operator.text}_", left, right)
         return left
 
-    def _unary(self) -> Node:
+    def _parse_unary(self) -> Node:
         token = self._next
         # A minus belongs to the number that follows: without it the least int64 could not be written.
         if token.kind == "-" and self._tokens[self._position + 1].kind in ("int", "float"):
-            return self._member()
+            return self._parse_member()
         if token.kind not in ("!", "-"):
-            return self._member()
+            return self._parse_member()
         count = 0
         while self._accept(token.kind):
             count += 1
-        operand = self._member()
+        operand = self._parse_member()
         # cel-go drops pairs of `!` or `-`.
         if count % 2 == 0:
             return operand
@@ -185,34 +185,34 @@ class Parser:
         node.height = operand.height
         return node
 
-    def _member(self) -> Node:
-        node = self._primary()
+    def _parse_member(self) -> Node:
+        node = self._parse_primary()
         while operator := self._accept(".", "["):
-            node = self._selection(node, operator) if operator.kind == "." else self._index(node, operator)
+            node = self._parse_selection(node, operator) if operator.kind == "." else self._parse_index(node, operator)
         return node
 
-    def _index(self, operand: Node, bracket: Token) -> Node:
+    def _parse_index(self, operand: Node, bracket: Token) -> Node:
         function = "_[?_]" if self._accept("?") else "_[_]"
-        index = self._expr()
+        index = self._parse_expr()
         self._expect("]")
-        return self._operation(bracket.offset, function, operand, index)
+        return self._make_call(bracket.offset, function, operand, index)
 
-    def _selection(self, operand: Node, dot: Token) -> Node:
+    def _parse_selection(self, operand: Node, dot: Token) -> Node:
         optional = self._accept("?")
         name = self._accept("ident", "escaped")
         if name is None:
             raise BadSyntax
         if not optional and name.kind == "ident" and (bracket := self._accept("(")):
-            args = self._arguments()
+            args = self._parse_arguments()
             height = 1 + max(operand.height, *(arg.height for arg in args), 0)
             return self._parse_call(bracket.offset, name.text, operand, args, height)
         field = name.text
         if name.kind == "escaped":
             # Kubernetes does not enable quoted field names.
-            self._complain(name.offset, "unsupported syntax: '`'")
+            self._report(name.offset, "unsupported syntax: '`'")
         if optional:
             key = Literal(offset=name.offset, value=field)
-            return self._operation(dot.offset, "_?._", operand, key)
+            return self._make_call(dot.offset, "_?._", operand, key)
         node = Select(offset=dot.offset, operand=operand, field=field)
         node.height = operand.height + 1
         return node
@@ -224,40 +224,40 @@ class Parser:
             try:
                 node = macro(Expansion(offset), target, args)
             except MacroError as error:
-                node = self._complain(error.offset, error.message)
+                node = self._report(error.offset, error.message)
         node = node or Call(offset=offset, function=name, target=target, args=args)
         node.height = height
         return node
 
-    def _arguments(self) -> list[Node]:
+    def _parse_arguments(self) -> list[Node]:
         if self._accept(")"):
             return []
-        args = [self._expr()]
+        args = [self._parse_expr()]
         while self._accept(","):
-            args.append(self._expr())
+            args.append(self._parse_expr())
         self._expect(")")
         return args
 
-    def _primary(self) -> Node:
+    def _parse_primary(self) -> Node:
         token = self._next
         if token.kind == "(":
             self._take()
-            inner = self._expr()
+            inner = self._parse_expr()
             self._expect(")")
             return inner
         if token.kind == "[":
-            return self._list()
+            return self._parse_list()
         if token.kind == "{":
-            return self._map()
+            return self._parse_map()
         if token.kind in (".", "ident"):
             return self._parse_named()
-        return self._literal()
+        return self._parse_literal()
 
-    def _literal(self) -> Node:
+    def _parse_literal(self) -> Node:
         token = self._take()
         text = token.text
-        if token.kind in _WORDS:
-            return Literal(offset=token.offset, value=_WORDS[token.kind])
+        if token.kind in _CONSTANT_VALUES:
+            return Literal(offset=token.offset, value=_CONSTANT_VALUES[token.kind])
         kind = token.kind
         if kind == "-":
             number = self._take()
@@ -267,47 +267,47 @@ class Parser:
         try:
             return Literal(offset=token.offset, value=_LITERALS[kind](text))
         except literals.BadLiteral as error:
-            return self._complain(token.offset, str(error))
+            return self._report(token.offset, str(error))
 
     def _parse_named(self) -> Node:
         """Parse a name, a call of a global function or a message literal."""
         start = self._next
         dot = "." if self._accept(".") else ""
         name = self._expect("ident")
-        if (end := self._message_end()) is not None:
+        if (end := self._find_message_brace()) is not None:
             names = [name.text, *(token.text for token in self._tokens[self._position : end] if token.kind == "ident")]
             self._position = end
-            return self._message(dot + ".".join(names))
+            return self._parse_message(dot + ".".join(names))
         bracket = self._accept("(")
-        args = self._arguments() if bracket else []
+        args = self._parse_arguments() if bracket else []
         # Checked after the arguments, so that errors in them are reported first, as cel-go does.
         if name.text in _RESERVED:
-            return self._complain(start.offset, f"reserved identifier: {name.text}")
+            return self._report(start.offset, f"reserved identifier: {name.text}")
         if bracket is None:
             return Ident(offset=name.offset, name=dot + name.text)
         height = max((arg.height for arg in args), default=0)
         return self._parse_call(bracket.offset, dot + name.text, None, args, height)
 
-    def _message_end(self) -> int | None:
+    def _find_message_brace(self) -> int | None:
         """Return the position of the brace of a message literal, if the name begins one."""
         position = self._position
         while self._tokens[position].kind == "." and self._tokens[position + 1].kind == "ident":
             position += 2
         return position if self._tokens[position].kind == "{" else None
 
-    def _list(self) -> Node:
+    def _parse_list(self) -> Node:
         bracket = self._take()
         elements: list[Node] = []
         optional = set()
-        while not self._at_end("]", first=not elements):
+        while not self._consume_separator("]", first=not elements):
             if self._accept("?"):
                 optional.add(len(elements))
-            elements.append(self._expr())
+            elements.append(self._parse_expr())
         node = ListNode(offset=bracket.offset, elements=elements, optional=frozenset(optional))
         node.height = max((element.height for element in elements), default=0)
         return node
 
-    def _at_end(self, bracket: str, *, first: bool) -> bool:
+    def _consume_separator(self, bracket: str, *, first: bool) -> bool:
         """Consume a separator or the closing token; return True at the end. A trailing comma is allowed."""
         comma = self._accept(",")
         if self._accept(bracket):
@@ -316,30 +316,30 @@ class Parser:
             raise BadSyntax
         return False
 
-    def _map(self) -> Node:
+    def _parse_map(self) -> Node:
         brace = self._take()
         entries: list[Entry] = []
-        while not self._at_end("}", first=not entries):
+        while not self._consume_separator("}", first=not entries):
             optional = self._accept("?") is not None
-            key = self._expr()
+            key = self._parse_expr()
             self._expect(":")
-            entries.append(Entry(key=key, value=self._expr(), optional=optional))
+            entries.append(Entry(key=key, value=self._parse_expr(), optional=optional))
         node = MapNode(offset=brace.offset, entries=entries)
         node.height = max((child.height for child in node.children()), default=0)
         return node
 
-    def _message(self, name: str) -> Node:
+    def _parse_message(self, name: str) -> Node:
         brace = self._take()
         fields: list[FieldInit] = []
-        while not self._at_end("}", first=not fields):
+        while not self._consume_separator("}", first=not fields):
             optional = self._accept("?") is not None
             field = self._accept("ident", "escaped")
             if field is None:
                 raise BadSyntax
             if field.kind == "escaped":
-                self._complain(field.offset, "unsupported syntax: '`'")
+                self._report(field.offset, "unsupported syntax: '`'")
             colon = self._expect(":")
-            fields.append(FieldInit(offset=colon.offset, name=field.text, value=self._expr(), optional=optional))
+            fields.append(FieldInit(offset=colon.offset, name=field.text, value=self._parse_expr(), optional=optional))
         node = StructNode(offset=brace.offset, type_name=name, fields=fields)
         node.height = max((child.height for child in node.children()), default=0)
         return node

@@ -23,15 +23,15 @@ def printed(value: object) -> str:
 
 def json_kind(value: object) -> str:
     """Return the kind of a JSON value as Go's decoder names it."""
-    return _named(value, ("object", "array", "string", "bool", "number", "number", "null"))
+    return _pick_name(value, ("object", "array", "string", "bool", "number", "number", "null"))
 
 
 def go_type(value: object) -> str:
     """Return the Go type that a JSON value is decoded to."""
     types = ("map[string]interface {}", "[]interface {}", "string", "bool", "int64", "float64", "%!s(<nil>)")
-    return _named(value, types)
+    return _pick_name(value, types)
 
 
-def _named(value: object, names: tuple[str, ...]) -> str:
+def _pick_name(value: object, names: tuple[str, ...]) -> str:
     kinds: tuple[type, ...] = (Mapping, list, str, bool, int, float)
     return next((name for kind, name in zip(kinds, names, strict=False) if isinstance(value, kind)), names[-1])

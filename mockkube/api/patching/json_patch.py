@@ -39,7 +39,7 @@ def read(patch: Any, *, typed: bool = True) -> list[ReadOnlyObject]:
         if operation is not None and not isinstance(operation, dict):
             raise BadPatch(f"{prefix}{BadPatch.kind(operation, names[1])}")
         if typed:
-            _check_texts(operation or {})
+            _check_string_fields(operation or {})
     if len(patch) > OPERATIONS_MAX:
         raise TooManyOperations(len(patch), OPERATIONS_MAX)
     return [operation or {} for operation in patch]
@@ -58,32 +58,32 @@ def unknown_fields(operations: Sequence[ReadOnlyObject]) -> list[str]:
 def apply(doc: ReadOnlyObject, operations: Sequence[ReadOnlyObject]) -> Any:
     """Return the patched document, which may be any JSON value; raise PatchRejected."""
     try:
-        return _play(_Document(doc), operations)
+        return _apply_operations(_Document(doc), operations)
     except (RecursionError, orjson.JSONEncodeError) as error:
         raise PatchRejected("the operations nest the document too deeply") from error
 
 
-def _play(target: "_Document", operations: Sequence[ReadOnlyObject]) -> Any:
+def _apply_operations(target: "_Document", operations: Sequence[ReadOnlyObject]) -> Any:
     for operation in operations:
         match operation.get("op"):
             case "add":
-                target.add(_text(operation, "path"), operation.get("value"))
+                target.add(_get_string(operation, "path"), operation.get("value"))
             case "remove":
-                target.remove(_text(operation, "path"))
+                target.remove(_get_string(operation, "path"))
             case "replace":
-                target.replace(_text(operation, "path"), operation.get("value"))
+                target.replace(_get_string(operation, "path"), operation.get("value"))
             case "move":
-                target.move(_text(operation, "from"), operation)
+                target.move(_get_string(operation, "from"), operation)
             case "copy":
-                target.copy(_text(operation, "from"), _text(operation, "path"))
+                target.copy(_get_string(operation, "from"), _get_string(operation, "path"))
             case "test":
-                target.test(_text(operation, "path"), operation.get("value"))
+                target.test(_get_string(operation, "path"), operation.get("value"))
             case unknown:
                 raise PatchRejected(f"Unexpected kind: {unknown or 'unknown'}")
     return target.root
 
 
-def _check_texts(operation: ReadOnlyObject) -> None:
+def _check_string_fields(operation: ReadOnlyObject) -> None:
     for name in _FIELDS[:-1]:
         value = operation.get(name)
         if value is not None and not isinstance(value, str):
@@ -91,14 +91,14 @@ def _check_texts(operation: ReadOnlyObject) -> None:
             raise BadPatch(f"error decoding patch: json: cannot unmarshal {json_kind(value)} into {place}")
 
 
-def _text(operation: ReadOnlyObject, name: str) -> str:
+def _get_string(operation: ReadOnlyObject, name: str) -> str:
     value = operation.get(name)
     if not isinstance(value, str):
         raise PatchRejected(f"the operation has no {name}")
     return value
 
 
-class _Missing(PatchRejected):
+class _MissingPath(PatchRejected):
     """Path of an operation at which there is nothing to change."""
 
     def __init__(self, message: str) -> None:
@@ -106,11 +106,11 @@ class _Missing(PatchRejected):
 
 
 @contextmanager
-def _about(what: str) -> Iterator[None]:
+def _error_context(what: str) -> Iterator[None]:
     """Prefix the error of an operation with what it is about."""
     try:
         yield
-    except _Missing:
+    except _MissingPath:
         raise
     except PatchRejected as error:
         raise PatchRejected(f"{what}: {error}") from error
@@ -121,26 +121,28 @@ class _Document:
 
     def __init__(self, root: ReadOnlyObject) -> None:
         self.root: Any = root
-        self._own: dict[int, Any] = {}
+        self._own_containers: dict[int, Any] = {}
         self._copied_bytes = 0
 
     def add(self, path: str, value: Any) -> None:
-        container, key = self._find(path, f'add operation does not apply: doc is missing path: "{path}"', change=True)
+        container, key = self._find_container(
+            path, f'add operation does not apply: doc is missing path: "{path}"', change=True
+        )
         if isinstance(container, dict):
             container[key] = value
             return
-        with _about(f"error in add for path: '{path}'"):
-            container.insert(_insertion(container, key), value)
+        with _error_context(f"error in add for path: '{path}'"):
+            container.insert(_parse_insert_index(container, key), value)
 
     def remove(self, path: str) -> Any:
         missing = f'remove operation does not apply: doc is missing path: "{path}"'
-        with _about(f"error in remove for path: '{path}'"):
-            return self._taken(path, missing)
+        with _error_context(f"error in remove for path: '{path}'"):
+            return self._remove_value(path, missing)
 
-    def _taken(self, path: str, missing: str) -> Any:
-        container, key = self._find(path, missing, change=True)
+    def _remove_value(self, path: str, missing: str) -> Any:
+        container, key = self._find_container(path, missing, change=True)
         if isinstance(container, list):
-            return container.pop(_index(container, key))
+            return container.pop(_parse_index(container, key))
         if key not in container:
             raise PatchRejected(f"Unable to remove nonexistent key: {key}: missing value")
         return container.pop(key)
@@ -152,14 +154,14 @@ class _Document:
             self.root = value
             return
         missing = f"replace operation does not apply: doc is missing path: {path}"
-        container, key = self._find(path, missing, change=True)
+        container, key = self._find_container(path, missing, change=True)
         # evanphx/json-patch adds a key that is missing, although the RFC demands that it exists.
-        container[_index(container, key) if isinstance(container, list) else key] = value
+        container[_parse_index(container, key) if isinstance(container, list) else key] = value
 
     def move(self, source: str, operation: ReadOnlyObject) -> None:
-        with _about(f"error in move for path: '{source.rpartition('/')[2]}'"):
-            value = self._taken(source, f"move operation does not apply: doc is missing from path: {source}")
-        self.add(_text(operation, "path"), value)
+        with _error_context(f"error in move for path: '{source.rpartition('/')[2]}'"):
+            value = self._remove_value(source, f"move operation does not apply: doc is missing from path: {source}")
+        self.add(_get_string(operation, "path"), value)
 
     def copy(self, source: str, path: str) -> None:
         missing = f"copy operation does not apply: doc is missing from path: {source}"
@@ -167,11 +169,11 @@ class _Document:
         value = self._get(source, missing)
         if value is not None:
             text = orjson.dumps(value)
-            self._count_copied(text)
+            self._count_copied_bytes(text)
             value = orjson.loads(text)
         self.add(path, value)
 
-    def _count_copied(self, text: bytes) -> None:
+    def _count_copied_bytes(self, text: bytes) -> None:
         """Add to the size of all copies; raise PatchRejected once it exceeds the limit."""
         # The limit counts Go's encoding, which escapes these three characters with six bytes each.
         self._copied_bytes += len(text) + 5 * sum(text.count(char) for char in (b"<", b">", b"&"))
@@ -186,10 +188,10 @@ class _Document:
             raise TestFailed(f"testing value {path} failed: test failed")
 
     def _get(self, path: str, missing: str) -> Any:
-        container, key = self._find(path, missing)
-        return container[_index(container, key)] if isinstance(container, list) else container.get(key)
+        container, key = self._find_container(path, missing)
+        return container[_parse_index(container, key)] if isinstance(container, list) else container.get(key)
 
-    def _find(self, path: str, missing: str, *, change: bool = False) -> tuple[Any, str]:
+    def _find_container(self, path: str, missing: str, *, change: bool = False) -> tuple[Any, str]:
         """Return the container that holds the last part of a path, and that part.
 
         With `change` it is a copy of ours. If there is none, the error text is `missing`.
@@ -197,58 +199,58 @@ class _Document:
         # upstream ignores everything before the first slash.
         _, *parts = (part.replace("~1", "/").replace("~0", "~") for part in path.split("/"))
         if not parts:
-            raise _Missing(missing)
+            raise _MissingPath(missing)
         if change:
-            self.root = self._owned(self.root)
+            self.root = self._copy_once(self.root)
         container = self.root
         try:
             for part in parts[:-1]:
-                container = self._step(container, part, change=change)
+                container = self._descend(container, part, change=change)
         except PatchRejected as error:
-            raise _Missing(missing) from error
+            raise _MissingPath(missing) from error
         if not isinstance(container, dict | list):
-            raise _Missing(missing)
+            raise _MissingPath(missing)
         return container, parts[-1]
 
-    def _step(self, container: Any, part: str, *, change: bool) -> Any:
-        key = _index(container, part) if isinstance(container, list) else part
+    def _descend(self, container: Any, part: str, *, change: bool) -> Any:
+        key = _parse_index(container, part) if isinstance(container, list) else part
         if isinstance(container, dict) and key not in container:
             raise PatchRejected(f"no such key: {part}")
         child = container[key]
         if not isinstance(child, dict | list):
             raise PatchRejected(f"not a container: {part}")
         if change:
-            child = container[key] = self._owned(child)
+            child = container[key] = self._copy_once(child)
         return child
 
-    def _owned(self, container: Any) -> Any:
-        if id(container) in self._own:
+    def _copy_once(self, container: Any) -> Any:
+        if id(container) in self._own_containers:
             return container
         owned = container.copy()
         # The copy is kept as well as its id: Python could give the id of a freed one to another container.
-        self._own[id(owned)] = owned
+        self._own_containers[id(owned)] = owned
         return owned
 
 
-def _index(items: list[Any], key: str) -> int:
+def _parse_index(items: list[Any], key: str) -> int:
     """Return the index of an existing item; a negative index counts from the end."""
-    index = _number(key)
+    index = _parse_integer(key)
     if not -len(items) <= index < len(items):
         raise PatchRejected(f"Unable to access invalid index: {index}: invalid index referenced")
     return index
 
 
-def _insertion(items: list[Any], key: str) -> int:
+def _parse_insert_index(items: list[Any], key: str) -> int:
     """Return the index before which an item is inserted; `-` and -1 are the end."""
     if key == "-":
         return len(items)
-    index = _number(key)
+    index = _parse_integer(key)
     if not -len(items) - 1 <= index <= len(items):
         raise PatchRejected(f"Unable to access invalid index: {index}: invalid index referenced")
     return index if index >= 0 else index + len(items) + 1
 
 
-def _number(key: str) -> int:
+def _parse_integer(key: str) -> int:
     if not _INDEX.fullmatch(key):
         raise PatchRejected(f'strconv.Atoi: parsing "{key}": invalid syntax')
     return int(key)

@@ -72,9 +72,9 @@ def apply(doc: ReadOnlyObject, patch: Any, schema: PatchType) -> Object:
 
 def _merge_map(original: ReadOnlyObject, patch: ReadOnlyObject, schema: PatchType | None) -> Object:
     if DIRECTIVE in patch:
-        return _directed(patch)
+        return _apply_directive(patch)
     merged, patch = _retain_keys(original, patch)
-    patch = _merge_ordered_lists(merged, patch, schema)
+    patch = _merge_lists_in_order(merged, patch, schema)
     for key, value in patch.items():
         if key.startswith(_DELETE_PREFIX):
             _delete_scalars(merged, key, value)
@@ -85,7 +85,7 @@ def _merge_map(original: ReadOnlyObject, patch: ReadOnlyObject, schema: PatchTyp
     return merged
 
 
-def _directed(patch: ReadOnlyObject) -> Object:
+def _apply_directive(patch: ReadOnlyObject) -> Object:
     match patch[DIRECTIVE]:
         case "replace":
             return {key: value for key, value in patch.items() if key != DIRECTIVE}
@@ -111,26 +111,26 @@ def _retain_keys(original: ReadOnlyObject, patch: ReadOnlyObject) -> tuple[Objec
     return {key: value for key, value in merged.items() if key in names}, patch
 
 
-def _merge_ordered_lists(merged: Object, patch: ReadOnlyObject, schema: PatchType | None) -> Object:
+def _merge_lists_in_order(merged: Object, patch: ReadOnlyObject, schema: PatchType | None) -> Object:
     """Merge the lists whose order the patch prescribes; return the rest of the patch."""
     left = {key: value for key, value in patch.items() if not key.startswith(_ORDER_PREFIX)}
     for key, order in patch.items():
         if not key.startswith(_ORDER_PREFIX):
             continue
         _expect_list(order)
-        name = _named_field(key, _ORDER_PREFIX, "setElementOrder list")
+        name = _field_of_directive(key, _ORDER_PREFIX, "setElementOrder list")
         for holder in (merged, left):
             if name in holder:
                 _expect_list(holder[name])
-        _merge_ordered_list(merged, left, name, order, schema)
+        _merge_list_in_order(merged, left, name, order, schema)
         left.pop(name, None)
     return left
 
 
-def _merge_ordered_list(
+def _merge_list_in_order(
     merged: Object, patch: ReadOnlyObject, name: str, order: list[Any], schema: PatchType | None
 ) -> None:
-    field = _field(schema, name)
+    field = _lookup_field(schema, name)
     original: list[Any] | None = merged.get(name)
     changes: list[Any] | None = patch.get(name)
     check_order(changes or [], order, field.merge_key)
@@ -138,7 +138,7 @@ def _merge_ordered_list(
         return
     if original is None:
         # A list that the object does not have yet is added, not merged: its directives have nothing to act on.
-        result = _without_directives(changes)
+        result = _remove_directives(changes)
     else:
         result = original if changes is None else _merge_list(original, changes, field)
     element_kind(original or [], changes or [])
@@ -147,7 +147,7 @@ def _merge_ordered_list(
 
 
 def _delete_scalars(merged: Object, key: str, unwanted: Any) -> None:
-    name = _named_field(key, _DELETE_PREFIX, "primitive list") or key
+    name = _field_of_directive(key, _DELETE_PREFIX, "primitive list") or key
     if unwanted is None:
         merged.pop(name, None)
     elif isinstance(merged.get(name), list) and isinstance(unwanted, list):
@@ -162,19 +162,19 @@ def _delete_scalars(merged: Object, key: str, unwanted: Any) -> None:
 def _merge_field(merged: Object, key: str, value: Any, schema: PatchType | None) -> None:
     original = merged.get(key)
     if isinstance(original, dict) and isinstance(value, dict):
-        field = _field(schema, key)
-        replaces = _strategy(field) == "replace"
+        field = _lookup_field(schema, key)
+        replaces = _merge_strategy(field) == "replace"
         merged[key] = value if replaces else _merge_map(original, value, field.node)
     elif isinstance(original, list) and isinstance(value, list):
-        merged[key] = _merge_list(original, value, _field(schema, key))
+        merged[key] = _merge_list(original, value, _lookup_field(schema, key))
     elif isinstance(value, dict) and DIRECTIVE in value:
         merged.pop(key, None)
     else:
-        merged[key] = _without_directives(without_nulls(value))
+        merged[key] = _remove_directives(without_nulls(value))
 
 
 def _merge_list(original: list[Any], patch: list[Any], field: PatchField) -> list[Any]:
-    if _strategy(field) != "merge":
+    if _merge_strategy(field) != "merge":
         return patch
     if not original and not patch:
         return original
@@ -203,7 +203,7 @@ def _merge_items(kept: Sequence[ReadOnlyObject], changes: Sequence[ReadOnlyObjec
     return merged
 
 
-def _field(schema: PatchType | None, name: str) -> PatchField:
+def _lookup_field(schema: PatchType | None, name: str) -> PatchField:
     """Return a field of a struct; raise PatchFailed for anything else, as upstream does."""
     field = schema.fields.get(name) if schema else None
     if field is None:
@@ -214,12 +214,12 @@ def _field(schema: PatchType | None, name: str) -> PatchField:
     return field
 
 
-def _strategy(field: PatchField) -> str:
+def _merge_strategy(field: PatchField) -> str:
     """Return the strategy without `retainKeys`, which only allows clients to send that directive."""
     return next((one for one in field.patch_strategy.split(",") if one != "retainKeys"), "")
 
 
-def _named_field(directive: str, prefix: str, title: str) -> str:
+def _field_of_directive(directive: str, prefix: str, title: str) -> str:
     """Return the field that a directive like `$setElementOrder/containers` names."""
     start, slash, name = directive.partition("/")
     if not slash or start != prefix:
@@ -232,13 +232,13 @@ def _expect_list(value: Any) -> None:
         raise PatchFailed(f"expected a []interface {{}}, but received a {go_type(value)}")
 
 
-def _without_directives(value: Any) -> Any:
+def _remove_directives(value: Any) -> Any:
     """Return a value without the objects that have a `$patch`, at any depth."""
     match value:
         case dict():
-            return {key: _without_directives(one) for key, one in value.items() if not _has_directive(one)}
+            return {key: _remove_directives(one) for key, one in value.items() if not _has_directive(one)}
         case list():
-            return [_without_directives(one) for one in value if not _has_directive(one)]
+            return [_remove_directives(one) for one in value if not _has_directive(one)]
         case _:
             return value
 

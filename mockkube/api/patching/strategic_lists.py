@@ -90,22 +90,22 @@ def live_order(original: list[Any], patch: list[Any], merge_key: str) -> list[An
     if not merge_key:
         return original
     kept, changes = split_special(original, patch, merge_key)
-    known = _places(kept, merge_key)
+    known = _index_by_identity(kept, merge_key)
     new = [item for item in changes if identity(item, merge_key) not in known]
     return [*kept, *new][: len(original)]
 
 
 def reorder(merged: Sequence[Any], order: list[Any], live_order: list[Any], merge_key: str) -> list[Any]:
     """Sort the items named in `order` by it, the others by `live_order`, and interleave the two."""
-    patch_positions, live_positions = _places(order, merge_key), _places(live_order, merge_key)
+    patch_positions, live_positions = _index_by_identity(order, merge_key), _index_by_identity(live_order, merge_key)
     patched = [item for item in merged if identity(item, merge_key) in patch_positions]
     others = [item for item in merged if identity(item, merge_key) not in patch_positions]
     patched.sort(key=lambda item: patch_positions[identity(item, merge_key)])
     others.sort(key=lambda item: live_positions.get(identity(item, merge_key), -1))
-    return _weave(others, patched, lambda item: live_positions.get(identity(item, merge_key), -1))
+    return _interleave(others, patched, lambda item: live_positions.get(identity(item, merge_key), -1))
 
 
-def _weave(others: list[Any], patched: list[Any], place: Callable[[Any], int]) -> list[Any]:
+def _interleave(others: list[Any], patched: list[Any], place: Callable[[Any], int]) -> list[Any]:
     """Insert each of the others before the first patched item that follows it in the live object."""
     woven: list[Any] = []
     left = iter(others)
@@ -118,7 +118,7 @@ def _weave(others: list[Any], patched: list[Any], place: Callable[[Any], int]) -
     return woven if waiting is None else [*woven, waiting, *left]
 
 
-def _places(items: list[Any], merge_key: str) -> dict[Any, int]:
+def _index_by_identity(items: list[Any], merge_key: str) -> dict[Any, int]:
     """Return the index of each item by its identity; the first one if there are several."""
     places: dict[Any, int] = {}
     for index, item in enumerate(items):

@@ -26,23 +26,23 @@ def human_duration(duration: timedelta) -> str:
     if seconds < 2 * MINUTE:
         return f"{max(seconds, 0)}s"
     if seconds < 10 * MINUTE:
-        return _paired(seconds, MINUTE, "m", 1, "s")
+        return _format_two_units(seconds, MINUTE, "m", 1, "s")
     if seconds < 3 * HOUR:
         return f"{seconds // MINUTE}m"
     if seconds < 8 * HOUR:
-        return _paired(seconds, HOUR, "h", MINUTE, "m")
+        return _format_two_units(seconds, HOUR, "h", MINUTE, "m")
     if seconds < 2 * DAY:
         return f"{seconds // HOUR}h"
     if seconds < 8 * DAY:
-        return _paired(seconds, DAY, "d", HOUR, "h")
+        return _format_two_units(seconds, DAY, "d", HOUR, "h")
     if seconds < 2 * YEAR:
         return f"{seconds // DAY}d"
     if seconds < 8 * YEAR:
-        return _paired(seconds, YEAR, "y", DAY, "d")
+        return _format_two_units(seconds, YEAR, "y", DAY, "d")
     return f"{seconds // YEAR}y"
 
 
-def _paired(seconds: int, unit: int, sign: str, small: int, small_sign: str) -> str:
+def _format_two_units(seconds: int, unit: int, sign: str, small: int, small_sign: str) -> str:
     rest = seconds % unit // small
     return f"{seconds // unit}{sign}" + (f"{rest}{small_sign}" if rest else "")
 

@@ -32,7 +32,7 @@ class _CustomColumn:
             values = self.path.find(obj)
         except PathError:
             return None
-        return _cell(self.heading.type, values[0], now) if values else None
+        return _convert_cell(self.heading.type, values[0], now) if values else None
 
 
 def custom_printer(columns: Sequence[ReadOnlyObject]) -> Printer:
@@ -41,7 +41,7 @@ def custom_printer(columns: Sequence[ReadOnlyObject]) -> Printer:
     A column whose path does not parse ends the list: the API accepts such CRDs.
     """
     # upstream 1.36: apiextensions-apiserver/pkg/registry/customresource/tableconvertor
-    shown = _read(columns or [_AGE])
+    shown = _parse_columns(columns or [_AGE])
 
     def cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         return [name_of(obj), *[column.cell(obj, now) for column in shown]]
@@ -49,7 +49,7 @@ def custom_printer(columns: Sequence[ReadOnlyObject]) -> Printer:
     return Printer((NAME, *[column.heading for column in shown]), cells)
 
 
-def _read(columns: Sequence[ReadOnlyObject]) -> list[_CustomColumn]:
+def _parse_columns(columns: Sequence[ReadOnlyObject]) -> list[_CustomColumn]:
     shown: list[_CustomColumn] = []
     for column in columns:
         path = string(column, "jsonPath")
@@ -67,11 +67,11 @@ def _read(columns: Sequence[ReadOnlyObject]) -> list[_CustomColumn]:
     return shown
 
 
-def _cell(kind: str, value: Any, now: datetime) -> Cell:
+def _convert_cell(kind: str, value: Any, now: datetime) -> Cell:
     """Return the value if it has the column's type; every value converts to text."""
     match kind, value:
         case "string", _:
-            return _text(value)
+            return _format_text(value)
         case "boolean", bool():
             return value
         # In Python a bool is an int, too.
@@ -82,17 +82,17 @@ def _cell(kind: str, value: Any, now: datetime) -> Cell:
         case "number", int() | float():
             return int(value) if value == int(value) else value
         case "date", str():
-            return _date(value, now)
+            return _format_date(value, now)
     return None
 
 
-def _date(value: str, now: datetime) -> str:
+def _format_date(value: str, now: datetime) -> str:
     if value in ("", "null"):
         return since("", now)
     return since(value, now) if _TIMESTAMP.fullmatch(value) else INVALID
 
 
-def _text(value: Any) -> str:
+def _format_text(value: Any) -> str:
     """Return the value as Go prints it, lists and objects as JSON."""
     match value:
         case str():
@@ -102,14 +102,14 @@ def _text(value: Any) -> str:
         case bool():
             return str(value).lower()
         case float():
-            return _float_text(value)
+            return _format_float(value)
         case dict() | list():
             encoded = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
             return encoded.translate(_ESCAPES)
     return str(value)
 
 
-def _float_text(value: float) -> str:
+def _format_float(value: float) -> str:
     """Return the shortest text of a float, with an exponent only for very small and very large ones."""
     shortest = repr(value)
     if value == 0 or 1e-4 <= abs(value) < 1e21:

@@ -73,71 +73,73 @@ def compile_path(text: str) -> Path:
 def read_step(text: str, at: int, steps: list[Step]) -> int:
     """Parse the step at that position into `steps`; return the start of the next one."""
     if text.startswith("[?(", at):
-        match = _matched(_FILTER, text, at)
-        steps.append(_filter(match[1]))
+        match = _match_or_fail(_FILTER, text, at)
+        steps.append(_make_filter_step(match[1]))
         return match.end()
     if text.startswith("..", at):
-        return _read_recursive(text, at, steps)
+        return _parse_recursive(text, at, steps)
     char = text[at]
     if char in " @$":
         return at + 1
     if char == "[":
-        match = _matched(_BRACKET, text, at)
-        steps.append(_bracket(match[1]))
+        match = _match_or_fail(_BRACKET, text, at)
+        steps.append(_make_bracket_step(match[1]))
         return match.end()
     if char in "\"'":
-        match = _matched(_QUOTED, text, at)
-        steps.append(_text(_unquoted(match[2], match[1])))
+        match = _match_or_fail(_QUOTED, text, at)
+        steps.append(_make_text_step(_unquote(match[2], match[1])))
         return match.end()
     if char == ".":
-        return _read_field(text, at + 1, steps)
-    return _read_word(text, at, steps)
+        return _parse_field(text, at + 1, steps)
+    return _parse_word(text, at, steps)
 
 
-def _matched(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str]:
+def _match_or_fail(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str]:
     match = pattern.match(text, at)
     if match is None:
         raise PathError(f"unterminated: {text[at:]}")
     return match
 
 
-def _read_recursive(text: str, at: int, steps: list[Step]) -> int:
+def _parse_recursive(text: str, at: int, steps: list[Step]) -> int:
     # upstream rejects `....`; it would descend from every value it has just found.
     if steps and steps[-1] is _descend:
         raise PathError("invalid multiple recursive descent")
     steps.append(_descend)
     after = at + len("..")
     is_field = after < len(text) and (text[after].isalnum() or text[after] == "_")
-    return _read_field(text, after, steps) if is_field else after
+    return _parse_field(text, after, steps) if is_field else after
 
 
-def _read_field(text: str, at: int, steps: list[Step]) -> int:
-    match = _matched(_FIELD, text, at)
-    steps.append(_each if match[0] == "*" else _field(match[0].replace("\\", "")))
+def _parse_field(text: str, at: int, steps: list[Step]) -> int:
+    match = _match_or_fail(_FIELD, text, at)
+    steps.append(_all_children if match[0] == "*" else _make_field_step(match[0].replace("\\", "")))
     return match.end()
 
 
-def _read_word(text: str, at: int, steps: list[Step]) -> int:
+def _parse_word(text: str, at: int, steps: list[Step]) -> int:
     """Parse a number or a word. Only `true` and `false` have a meaning; other words fail on evaluation."""
     if text[at] in "+-" or text[at].isdigit():
-        match = _matched(_NUMBER, text, at)
-        steps.append(_constant(_number(match[0])))
+        match = _match_or_fail(_NUMBER, text, at)
+        steps.append(_make_constant_step(_parse_number(match[0])))
         return match.end()
     if not (text[at].isalnum() or text[at] == "_"):
         raise PathError(f"unrecognized character in action: {text[at]}")
-    match = _matched(_WORD, text, at)
-    steps.append(_constant(match[0] == "true") if match[0] in ("true", "false") else _unknown(match[0]))
+    match = _match_or_fail(_WORD, text, at)
+    steps.append(
+        _make_constant_step(match[0] == "true") if match[0] in ("true", "false") else _make_failing_step(match[0])
+    )
     return match.end()
 
 
-def _number(text: str) -> int | float:
+def _parse_number(text: str) -> int | float:
     try:
         return float(text) if "." in text else int(text)
     except ValueError:
         raise PathError(f"cannot parse number {text}") from None
 
 
-def _unquoted(text: str, quote: str) -> str:
+def _unquote(text: str, quote: str) -> str:
     """Return the text between quotes, with Go's escapes resolved."""
 
     def replaced(match: re.Match[str]) -> str:
@@ -155,23 +157,23 @@ def _unquoted(text: str, quote: str) -> str:
     return _ESCAPE.sub(replaced, text)
 
 
-def _text(value: str) -> Step:
+def _make_text_step(value: str) -> Step:
     return lambda values: [value]
 
 
-def _constant(value: Any) -> Step:
+def _make_constant_step(value: Any) -> Step:
     # upstream repeats a number or boolean for each current value, but returns a quoted text once.
     return lambda values: [value] * len(values)
 
 
-def _unknown(word: str) -> Step:
+def _make_failing_step(word: str) -> Step:
     def refuse(values: Values) -> Values:
         raise PathError(f"unrecognized identifier {word}")
 
     return refuse
 
 
-def _field(key: str) -> Step:
+def _make_field_step(key: str) -> Step:
     return lambda values: [value[key] for value in values if isinstance(value, dict) and key in value]
 
 
@@ -182,7 +184,7 @@ def _children(value: Any) -> Values:
     return value if isinstance(value, list) else []
 
 
-def _each(values: Values) -> Values:
+def _all_children(values: Values) -> Values:
     return [child for value in values for child in _children(value)]
 
 
@@ -195,21 +197,21 @@ def _descend(values: Values) -> Values:
     return found
 
 
-def _bracket(text: str) -> Step:
+def _make_bracket_step(text: str) -> Step:
     parts = text.split(",")
     if len(parts) > 1:
-        steps = [_bracket(part.strip(" ")) for part in parts]
+        steps = [_make_bracket_step(part.strip(" ")) for part in parts]
         return lambda values: [value for step in steps for value in step(values)]
     if key := _KEY.fullmatch(text):
         return compile_path(f".{key[1]}").follow
-    return _slice(text)
+    return _make_slice_step(text)
 
 
-def _slice(text: str) -> Step:
+def _make_slice_step(text: str) -> Step:
     bounds = _SLICE.fullmatch(":" if text == "*" else text)
     if bounds is None:
         raise PathError(f"invalid array index {text}")
-    first, last, stride = (_bound(bound) for bound in bounds.groups())
+    first, last, stride = (_parse_bound(bound) for bound in bounds.groups())
     if bounds[2] is None:
         last = (first or 0) + 1 or None  # a single index; the one after the last is the end
     step = 1 if stride is None else stride
@@ -218,20 +220,20 @@ def _slice(text: str) -> Step:
         found: Values = []
         for value in values:
             if value is not None:
-                found += _cut(value, first, last, step)
+                found += _slice_list(value, first, last, step)
         return found
 
     return cut
 
 
-def _bound(text: str | None) -> int | None:
+def _parse_bound(text: str | None) -> int | None:
     digits = (text or "").lstrip(":")
     if digits == "-":
         raise PathError("array index - is not a number")
     return int(digits) if digits else None
 
 
-def _cut(value: Any, first: int | None, last: int | None, step: int) -> Values:
+def _slice_list(value: Any, first: int | None, last: int | None, step: int) -> Values:
     """Return a slice of a list; negative bounds count from its end, bounds beyond it are an error."""
     if not isinstance(value, list):
         raise PathError(f"{type(value).__name__} is not array or slice")
@@ -249,15 +251,15 @@ def _cut(value: Any, first: int | None, last: int | None, step: int) -> Values:
     return value[start:end:step]
 
 
-def _filter(text: str) -> Step:
+def _make_filter_step(text: str) -> Step:
     comparison = _COMPARISON.fullmatch(text)
     if comparison is None:
-        return _selecting(_exists(compile_path(text)))
+        return _make_select_step(_make_existence_test(compile_path(text)))
     left, sign, right = comparison.groups()
-    return _selecting(_compares(compile_path(left), sign, compile_path(right)))
+    return _make_select_step(_make_comparison_test(compile_path(left), sign, compile_path(right)))
 
 
-def _selecting(keeps: Callable[[Any], bool]) -> Step:
+def _make_select_step(keeps: Callable[[Any], bool]) -> Step:
     def select(values: Values) -> Values:
         for value in values:
             if not isinstance(value, list):
@@ -267,7 +269,7 @@ def _selecting(keeps: Callable[[Any], bool]) -> Step:
     return select
 
 
-def _exists(path: Path) -> Callable[[Any], bool]:
+def _make_existence_test(path: Path) -> Callable[[Any], bool]:
     def keeps(item: Any) -> bool:
         try:
             return bool(path.find(item))
@@ -277,7 +279,7 @@ def _exists(path: Path) -> Callable[[Any], bool]:
     return keeps
 
 
-def _compares(left: Path, sign: str, right: Path) -> Callable[[Any], bool]:
+def _make_comparison_test(left: Path, sign: str, right: Path) -> Callable[[Any], bool]:
     def keeps(item: Any) -> bool:
         sides = [left.find(item), right.find(item)]
         if not all(sides):

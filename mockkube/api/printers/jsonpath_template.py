@@ -35,13 +35,13 @@ class Template:
 
     def find(self, value: Any) -> list[Values]:
         """Return the results of each text and action, in order; raise PathError if one does not fit."""
-        return self._run(0, value, 0)[0]
+        return self._evaluate_from(0, value, 0)[0]
 
     def render(self, value: Any) -> str:
         """Return the text of the template for an object; raise PathError if it does not fit the object."""
         return "".join(" ".join(map(shown, results)) for results in self.find(value))
 
-    def _run(self, start: int, value: Any, depth: int) -> tuple[list[Values], int | None]:
+    def _evaluate_from(self, start: int, value: Any, depth: int) -> tuple[list[Values], int | None]:
         """Return the results from a node on, and the index of the `end` they stop at; None at the last node."""
         found: list[Values] = []
         at = start
@@ -54,7 +54,7 @@ class Template:
                     raise PathError("not in range, nothing to end")
                 return found, at
             elif node.keyword == "range":
-                looped, end = self._loop(at + 1, node.path.find(value), depth + 1)
+                looped, end = self._evaluate_range(at + 1, node.path.find(value), depth + 1)
                 found += looped
                 # a range that is not ended is followed by its own nodes once more, as upstream
                 at = at if end is None else end
@@ -63,13 +63,13 @@ class Template:
             at += 1
         return found, None
 
-    def _loop(self, start: int, values: Values, depth: int) -> tuple[list[Values], int | None]:
+    def _evaluate_range(self, start: int, values: Values, depth: int) -> tuple[list[Values], int | None]:
         if not values:
-            return [], self._run(start, None, depth)[1]
+            return [], self._evaluate_from(start, None, depth)[1]
         found: list[Values] = []
         end = None
         for value in values:
-            results, end = self._run(start, value, depth)
+            results, end = self._evaluate_from(start, value, depth)
             found += results
         return found, end
 
@@ -85,12 +85,12 @@ def compile_template(text: str) -> Template:
             break
         if brace > at:
             nodes.append(text[at:brace])
-        action, at = _action(text, brace + 1)
+        action, at = _parse_action(text, brace + 1)
         nodes.append(action)
     return Template(nodes)
 
 
-def _action(text: str, at: int) -> tuple[Action, int]:
+def _parse_action(text: str, at: int) -> tuple[Action, int]:
     """Parse the action after a brace; return it and the position after it."""
     steps: list[Step] = []
     keyword: Literal["", "range", "end"] = ""
@@ -118,11 +118,11 @@ def shown(value: Any) -> str:
         case None:
             return "null"
         case float():
-            return _float(value)
+            return _format_float(value)
     return str(value)
 
 
-def _float(value: float) -> str:
+def _format_float(value: float) -> str:
     """Return the shortest text of a number, with an exponent if it is very small or large."""
     sign, digits, power = Decimal(repr(value)).normalize().as_tuple()
     assert isinstance(power, int), "JSON has no infinity"

@@ -19,8 +19,8 @@ def selector_text(selector: ReadOnlyObject) -> str | None:
     """Return the selector in command-line syntax, sorted by key; None if it is invalid."""
     # upstream 1.36: apimachinery/pkg/apis/meta/v1/helpers.go, pkg/labels/selector.go
     pairs = section(selector, "matchLabels")
-    terms: list[tuple[str, str | None]] = [(key, _equality(key, str(value))) for key, value in pairs.items()]
-    terms += [(string(item, "key"), _requirement(item)) for item in sections(selector, "matchExpressions")]
+    terms: list[tuple[str, str | None]] = [(key, _format_equality(key, str(value))) for key, value in pairs.items()]
+    terms += [(string(item, "key"), _format_requirement(item)) for item in sections(selector, "matchExpressions")]
     terms.sort(key=lambda term: term[0])
     texts = [text for _, text in terms if text is not None]
     return ",".join(texts) if len(texts) == len(terms) else None
@@ -32,11 +32,11 @@ def format_selector(selector: ReadOnlyObject) -> str:
     return "<error>" if text is None else text or NONE
 
 
-def _equality(key: str, value: str) -> str | None:
+def _format_equality(key: str, value: str) -> str | None:
     return f"{key}={value}" if _is_label(key, value) else None
 
 
-def _requirement(item: ReadOnlyObject) -> str | None:
+def _format_requirement(item: ReadOnlyObject) -> str | None:
     key, operator = string(item, "key"), string(item, "operator")
     values = [str(value) for value in elements(item, "values")]
     if not _is_label(key, *values):

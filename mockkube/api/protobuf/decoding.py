@@ -20,7 +20,7 @@ from mockkube.api.types import Object
 # Decodes the message between two offsets into an object, or the field whose value has those bytes.
 Reader = Callable[[bytes, int, int, Object], None]
 # Stores a decoded number in the object.
-_Number = Callable[[int, Object], None]
+_NumberSetter = Callable[[int, Object], None]
 
 _NUMBERS: Final[dict[Shape, Callable[[int], Any]]] = {
     Shape.BOOL: bool,
@@ -47,7 +47,7 @@ class Decoders:
 
     def _struct(self, given: tuple[Slot, ...]) -> Reader:
         sized: dict[int, Reader] = {}
-        numbers: dict[int, _Number] = {}
+        numbers: dict[int, _NumberSetter] = {}
         doubles: dict[int, str] = {}
         for slot in given:
             base = slot.number << 3
@@ -59,60 +59,70 @@ class Decoders:
             if node.shape is Shape.FLOAT:
                 doubles[base | wire.FIXED64] = name
             elif node.shape in _NUMBERS:
-                numbers[base | wire.VARINT] = _number(name, _NUMBERS[node.shape], keep_zero=slot.field.pointer)
+                numbers[base | wire.VARINT] = _make_number_setter(
+                    name, _NUMBERS[node.shape], keep_zero=slot.field.pointer
+                )
             elif node.shape is Shape.LIST and node.item is not None and node.item.shape in _NUMBERS:
                 convert = _NUMBERS[node.item.shape]
                 # Decoders must accept both forms of repeated numbers: one tag per item, and packed.
-                numbers[base | wire.VARINT] = _appending(name, convert)
-                sized[base | wire.SIZED] = _decode_packed(name, convert)
+                numbers[base | wire.VARINT] = _make_number_appender(name, convert)
+                sized[base | wire.SIZED] = _make_packed_decoder(name, convert)
             else:
-                sized[base | wire.SIZED] = self._sized(name, node, keep_zero=slot.field.pointer)
-        return _message(sized, numbers, _others(doubles, {slot.number for slot in given}))
+                sized[base | wire.SIZED] = self._compile_sized(name, node, keep_zero=slot.field.pointer)
+        return _make_message_decoder(sized, numbers, _make_rare_field_decoder(doubles, {slot.number for slot in given}))
 
-    def _sized(self, name: str, node: Node, *, keep_zero: bool) -> Reader:
+    def _compile_sized(self, name: str, node: Node, *, keep_zero: bool) -> Reader:
         match node.shape:
             case Shape.STRUCT:
-                return _nested_decoder(name, self.message(node))
+                return _make_nested_decoder(name, self.message(node))
             case Shape.STRING:
-                return _text(name, keep_zero=keep_zero)
+                return _make_text_decoder(name, keep_zero=keep_zero)
             case Shape.LIST if not is_items(node):
                 assert node.item is not None
-                return _repeated_decoder(name, self.leaf(node.item))
+                return _make_repeated_decoder(name, self.leaf(node.item))
             case Shape.MAP:
                 assert node.item is not None
-                return self._map(name, node.item)
+                return self._compile_map(name, node.item)
             case _:
-                return _single(name, self.leaf(node))
+                return _make_value_decoder(name, self.leaf(node))
 
-    def _map(self, name: str, item: Node) -> Reader:
+    def _compile_map(self, name: str, item: Node) -> Reader:
         if item.shape in _NUMBERS:
-            number = _number("value", _NUMBERS[item.shape], keep_zero=True)
-            entry = _message({_KEY: _text("key", keep_zero=True)}, {_NUMBER_VALUE: number}, _others({}, {1, 2}))
+            number = _make_number_setter("value", _NUMBERS[item.shape], keep_zero=True)
+            entry = _make_message_decoder(
+                {_KEY: _make_text_decoder("key", keep_zero=True)},
+                {_NUMBER_VALUE: number},
+                _make_rare_field_decoder({}, {1, 2}),
+            )
         else:
-            value = _single("value", self.leaf(item))
-            entry = _message({_KEY: _text("key", keep_zero=True), _VALUE: value}, {}, _others({}, {1, 2}))
-        return _entries(name, entry)
+            value = _make_value_decoder("value", self.leaf(item))
+            entry = _make_message_decoder(
+                {_KEY: _make_text_decoder("key", keep_zero=True), _VALUE: value},
+                {},
+                _make_rare_field_decoder({}, {1, 2}),
+            )
+        return _make_entry_decoder(name, entry)
 
     def leaf(self, node: Node) -> Leaf:
         """Return the decoder of an item of a list or map."""
         match node.shape:
             case Shape.STRUCT:
-                return _fresh(self.message(node))
+                return _make_object_leaf(self.message(node))
             case Shape.LIST:
                 assert is_items(node)
-                return _items
+                return _decode_items
             case Shape.ANY:
-                return self._any(node)
+                return self._compile_any(node)
             case shape:
                 return leaves.READERS[shape]
 
-    def _any(self, node: Node) -> Leaf:
+    def _compile_any(self, node: Node) -> Leaf:
         name = node.definition.rpartition(".")[2]
         if name in ("RawExtension", "FieldsV1", "JSON"):
             return leaves.read_json
         if (either := union(self._schema, name)) is None:
             return leaves.read_nothing
-        read, fold = _fresh(self._struct(either.slots)), either.fold
+        read, fold = _make_object_leaf(self._struct(either.slots)), either.fold
         return lambda data, pos, end: fold(read(data, pos, end))
 
 
@@ -121,7 +131,7 @@ _VALUE: Final = 2 << 3 | wire.SIZED
 _NUMBER_VALUE: Final = 2 << 3 | wire.VARINT
 
 
-def _message(sized: Mapping[int, Reader], numbers: Mapping[int, _Number], other: "_Other") -> Reader:
+def _make_message_decoder(sized: Mapping[int, Reader], numbers: Mapping[int, _NumberSetter], other: "_Other") -> Reader:
     sized_at, number_at = sized.get, numbers.get
 
     def read(data: bytes, pos: int, end: int, out: Object) -> None:  # hot: once a field
@@ -161,7 +171,7 @@ def _message(sized: Mapping[int, Reader], numbers: Mapping[int, _Number], other:
 _Other = Callable[[bytes, int, int, int, Object], int]
 
 
-def _others(doubles: Mapping[int, str], numbers: set[int]) -> _Other:
+def _make_rare_field_decoder(doubles: Mapping[int, str], numbers: set[int]) -> _Other:
     """Return the decoder of rare wire types: floating point, and unknown fields, which are skipped."""
 
     def read(data: bytes, tag: int, pos: int, end: int, out: Object) -> int:
@@ -172,20 +182,20 @@ def _others(doubles: Mapping[int, str], numbers: set[int]) -> _Other:
             return wire.skip(data, tag, pos, end)
         if pos + 8 > end:
             wire.cut_short()
-        out[name] = _double(data[pos : pos + 8])
+        out[name] = _decode_double(data[pos : pos + 8])
         return pos + 8
 
     return read
 
 
-def _double(data: bytes) -> int | float:
+def _decode_double(data: bytes) -> int | float:
     value: float = struct.unpack("<d", data)[0]
     if value != value or value in (float("inf"), float("-inf")):
         raise Malformed(f"json: unsupported value: {value}")
     return int(value) if value.is_integer() and abs(value) <= _WHOLE_MAX else value
 
 
-def _number(name: str, convert: Callable[[int], Any], *, keep_zero: bool) -> _Number:
+def _make_number_setter(name: str, convert: Callable[[int], Any], *, keep_zero: bool) -> _NumberSetter:
     def put(number: int, out: Object) -> None:
         if number or keep_zero:
             out[name] = convert(number)
@@ -196,14 +206,14 @@ def _number(name: str, convert: Callable[[int], Any], *, keep_zero: bool) -> _Nu
     return put
 
 
-def _appending(name: str, convert: Callable[[int], Any]) -> _Number:
+def _make_number_appender(name: str, convert: Callable[[int], Any]) -> _NumberSetter:
     def put(number: int, out: Object) -> None:
         out.setdefault(name, []).append(convert(number))
 
     return put
 
 
-def _decode_packed(name: str, convert: Callable[[int], Any]) -> Reader:
+def _make_packed_decoder(name: str, convert: Callable[[int], Any]) -> Reader:
     def take(data: bytes, pos: int, end: int, out: Object) -> None:
         found = out.setdefault(name, [])
         while pos < end:
@@ -215,7 +225,7 @@ def _decode_packed(name: str, convert: Callable[[int], Any]) -> Reader:
     return take
 
 
-def _text(name: str, *, keep_zero: bool) -> Reader:
+def _make_text_decoder(name: str, *, keep_zero: bool) -> Reader:
     def take(data: bytes, pos: int, end: int, out: Object) -> None:
         if pos != end or keep_zero:
             out[name] = data[pos:end].decode("utf-8", "replace")
@@ -225,14 +235,14 @@ def _text(name: str, *, keep_zero: bool) -> Reader:
     return take
 
 
-def _single(name: str, leaf: Leaf) -> Reader:
+def _make_value_decoder(name: str, leaf: Leaf) -> Reader:
     def take(data: bytes, pos: int, end: int, out: Object) -> None:
         out[name] = leaf(data, pos, end)
 
     return take
 
 
-def _nested_decoder(name: str, read: Reader) -> Reader:
+def _make_nested_decoder(name: str, read: Reader) -> Reader:
     """Return the decoder of a struct field; two occurrences are merged into one object."""
 
     def take(data: bytes, pos: int, end: int, out: Object) -> None:
@@ -244,7 +254,7 @@ def _nested_decoder(name: str, read: Reader) -> Reader:
     return take
 
 
-def _repeated_decoder(name: str, leaf: Leaf) -> Reader:
+def _make_repeated_decoder(name: str, leaf: Leaf) -> Reader:
     def take(data: bytes, pos: int, end: int, out: Object) -> None:
         items = out.get(name)
         if items is None:
@@ -255,7 +265,7 @@ def _repeated_decoder(name: str, leaf: Leaf) -> Reader:
     return take
 
 
-def _entries(name: str, read: Reader) -> Reader:
+def _make_entry_decoder(name: str, read: Reader) -> Reader:
     def take(data: bytes, pos: int, end: int, out: Object) -> None:
         entry: Object = {}
         read(data, pos, end, entry)
@@ -267,7 +277,7 @@ def _entries(name: str, read: Reader) -> Reader:
     return take
 
 
-def _fresh(read: Reader) -> Leaf:
+def _make_object_leaf(read: Reader) -> Leaf:
     def leaf(data: bytes, pos: int, end: int) -> Any:
         out: Object = {}
         read(data, pos, end, out)
@@ -276,10 +286,12 @@ def _fresh(read: Reader) -> Leaf:
     return leaf
 
 
-_ITEMS: Final = _message({_KEY: _repeated_decoder("items", leaves.read_text)}, {}, _others({}, {1}))
+_ITEMS: Final = _make_message_decoder(
+    {_KEY: _make_repeated_decoder("items", leaves.read_text)}, {}, _make_rare_field_decoder({}, {1})
+)
 
 
-def _items(data: bytes, pos: int, end: int) -> Any:
+def _decode_items(data: bytes, pos: int, end: int) -> Any:
     out: Object = {}
     _ITEMS(data, pos, end, out)
     return out.get("items", [])

@@ -19,7 +19,7 @@ from mockkube.api.types import ReadOnlyObject
 # Encodes a value, without its tag and length.
 Content = Callable[[Any], bytes]
 # Encodes a present field: tag, length and value.
-_Put = Callable[[Any], bytes]
+_FieldEncoder = Callable[[Any], bytes]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _INT_OR_STRING_ZERO: Final = b"\x08\x00\x10\x00\x1a\x00"
@@ -41,13 +41,13 @@ class Encoders:
         )
 
     def _struct(self, given: tuple[Slot, ...]) -> Content:
-        rows: list[tuple[str, bytes, _Put]] = []
+        rows: list[tuple[str, bytes, _FieldEncoder]] = []
         for slot in given:
             if slot.field is None:
-                rows.append(("", b"", _sized(slot.number, self._struct(slot.inlined))))
+                rows.append(("", b"", _make_sized_encoder(slot.number, self._struct(slot.inlined))))
             else:
-                put = self._put(slot.number, slot.field.node)
-                rows.append((slot.field.name, self._zero(slot.number, slot.field, put), put))
+                put = self._compile_field(slot.number, slot.field.node)
+                rows.append((slot.field.name, self._encode_zero(slot.number, slot.field, put), put))
 
         def write(value: ReadOnlyObject) -> bytes:
             get, parts = value.get, []
@@ -62,7 +62,7 @@ class Encoders:
 
         return write
 
-    def _zero(self, number: int, field: Field, put: _Put) -> bytes:
+    def _encode_zero(self, number: int, field: Field, put: _FieldEncoder) -> bytes:
         """Return the bytes of an absent field: none, unless Go holds the value itself."""
         if field.pointer:
             return b""
@@ -86,23 +86,23 @@ class Encoders:
             case _:
                 return b""
 
-    def _put(self, number: int, node: Node) -> _Put:
+    def _compile_field(self, number: int, node: Node) -> _FieldEncoder:
         match node.shape:
             case Shape.BOOL | Shape.INT32 | Shape.INT64:
-                return _varint(number)
+                return _make_varint_encoder(number)
             case Shape.FLOAT:
-                return _double(number)
+                return _make_double_encoder(number)
             case Shape.LIST if not is_items(node):
                 assert node.item is not None
-                return _encode_repeated(self._put(number, node.item))
+                return _make_repeated_encoder(self._compile_field(number, node.item))
             case Shape.MAP:
                 assert node.item is not None
-                return self._entries(number, node.item)
+                return self._compile_entries(number, node.item)
             case _:
-                return _sized(number, self.content(node))
+                return _make_sized_encoder(number, self.content(node))
 
-    def _entries(self, number: int, item: Node) -> _Put:
-        before, key_tag, put = wire.tag(number, wire.SIZED), wire.tag(1, wire.SIZED), self._put(2, item)
+    def _compile_entries(self, number: int, item: Node) -> _FieldEncoder:
+        before, key_tag, put = wire.tag(number, wire.SIZED), wire.tag(1, wire.SIZED), self._compile_field(2, item)
         field = Field("", item, pointer=False, omit_empty=False, omit_zero=False)
 
         def write(value: ReadOnlyObject) -> bytes:
@@ -110,7 +110,7 @@ class Encoders:
             # Generated code sorts the keys of a map, so that equal objects have equal bytes.
             for key in sorted(value):
                 held = value[key]
-                content = self._zero(2, field, put) if held is None else put(held)
+                content = self._encode_zero(2, field, put) if held is None else put(held)
                 parts.append(wire.length_delimited(before, wire.length_delimited(key_tag, key.encode()) + content))
             return b"".join(parts)
 
@@ -124,74 +124,74 @@ class Encoders:
             case Shape.LIST:
                 return _ITEMS
             case Shape.ANY:
-                return self._any(node)
+                return self._compile_any(node)
             case shape:
                 return _CONTENTS[shape]
 
-    def _any(self, node: Node) -> Content:
+    def _compile_any(self, node: Node) -> Content:
         name = node.definition.rpartition(".")[2]
         if name in ("RawExtension", "FieldsV1", "JSON"):
-            return _json
+            return _encode_json
         if (either := union(self._schema, name)) is None:
             return lambda value: b""
         write = self._struct(either.slots)
         return lambda value: write(unfold(value))
 
 
-def _sized(number: int, content: Content) -> _Put:
+def _make_sized_encoder(number: int, content: Content) -> _FieldEncoder:
     before, sized = wire.tag(number, wire.SIZED), wire.length_delimited
     return lambda value: sized(before, content(value))
 
 
-def _varint(number: int) -> _Put:
+def _make_varint_encoder(number: int) -> _FieldEncoder:
     before, varint = wire.tag(number, wire.VARINT), wire.varint
     return lambda value: before + varint(value)
 
 
-def _double(number: int) -> _Put:
+def _make_double_encoder(number: int) -> _FieldEncoder:
     before = wire.tag(number, wire.FIXED64)
     return lambda value: before + struct.pack("<d", value)
 
 
-def _encode_repeated(put: _Put) -> _Put:
+def _make_repeated_encoder(put: _FieldEncoder) -> _FieldEncoder:
     return lambda value: b"".join([put(item) for item in value])
 
 
-def _moment(moment: datetime, micros: int) -> bytes:
+def _encode_timestamp(moment: datetime, micros: int) -> bytes:
     seconds = (moment - _EPOCH) // timedelta(seconds=1)
     return b"\x08" + wire.varint(seconds) + b"\x10" + wire.varint(micros * 1000)
 
 
-def _time(value: Any) -> bytes:
-    return _moment(times.parse_time(value), 0)
+def _encode_time(value: Any) -> bytes:
+    return _encode_timestamp(times.parse_time(value), 0)
 
 
-def _micro_time(value: Any) -> bytes:
+def _encode_micro_time(value: Any) -> bytes:
     moment = times.parse_time(value)
-    return _moment(moment, moment.microsecond)
+    return _encode_timestamp(moment, moment.microsecond)
 
 
-def _int_or_string(value: Any) -> bytes:
+def _encode_int_or_string(value: Any) -> bytes:
     if isinstance(value, str):
         return b"\x08\x01\x10\x00" + wire.length_delimited(b"\x1a", value.encode())
     return b"\x08\x00\x10" + wire.varint(value) + b"\x1a\x00"
 
 
-def _json(value: Any) -> bytes:
+def _encode_json(value: Any) -> bytes:
     return b"" if value is None else wire.length_delimited(b"\x0a", orjson.dumps(value))
 
 
-def _text(value: Any) -> bytes:
+def _encode_text(value: Any) -> bytes:
     encoded: bytes = value.encode()
     return encoded
 
 
 _CONTENTS: Final[dict[Shape, Content]] = {
-    Shape.STRING: _text,
+    Shape.STRING: _encode_text,
     Shape.BYTES: base64.b64decode,
     Shape.QUANTITY: lambda value: wire.length_delimited(b"\x0a", value.encode()),
-    Shape.TIME: _time,
-    Shape.MICRO_TIME: _micro_time,
-    Shape.INT_OR_STRING: _int_or_string,
+    Shape.TIME: _encode_time,
+    Shape.MICRO_TIME: _encode_micro_time,
+    Shape.INT_OR_STRING: _encode_int_or_string,
 }
-_ITEMS: Final = _encode_repeated(_sized(1, _text))
+_ITEMS: Final = _make_repeated_encoder(_make_sized_encoder(1, _encode_text))

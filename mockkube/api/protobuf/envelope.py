@@ -62,8 +62,8 @@ class Protobuf:
         self._decoders = Decoders(schema)
         self._encoders = Encoders(schema)
         self._nodes: dict[tuple[str, str], Node] = {}
-        self._spoken: dict[tuple[str, str], bool] = {}
-        self._kept: BoundedCache[tuple[int, str], tuple[object, bytes]] = BoundedCache(
+        self._supported: dict[tuple[str, str], bool] = {}
+        self._cache: BoundedCache[tuple[int, str], tuple[object, bytes]] = BoundedCache(
             KEPT_MAX, bytes_max=KEPT_BYTES_MAX, size_of=lambda kept: len(kept[1])
         )
 
@@ -78,24 +78,24 @@ class Protobuf:
             api_version, kind = _kind(envelope.length_delimited(1), expected)
             value: Object = {"kind": kind, "apiVersion": api_version}
             raw = envelope.length_delimited(2)
-            self._decoders.message(self._node(api_version, kind))(raw, 0, len(raw), value)
+            self._decoders.message(self._get_type(api_version, kind))(raw, 0, len(raw), value)
         except UnknownKind:
             raise
         except (IndexError, RecursionError, Malformed) as error:
-            failure = Malformed(_words(error))
+            failure = Malformed(_error_text(error))
             failure.api_version, failure.kind = api_version, kind
             raise failure from error
         return Message(api_version, kind, value)
 
     def speaks(self, api_version: str, kind: str) -> bool:
         """Return whether there is a message type for a kind."""
-        spoken = self._spoken.get((api_version, kind))
+        spoken = self._supported.get((api_version, kind))
         if spoken is None:
             try:
-                spoken = bool(slots(self._node(api_version, kind)))
+                spoken = bool(slots(self._get_type(api_version, kind)))
             except UnknownKind:
                 spoken = False
-            self._spoken[api_version, kind] = spoken
+            self._supported[api_version, kind] = spoken
         return spoken
 
     def write(self, obj: ReadOnlyObject) -> bytes:
@@ -104,16 +104,16 @@ class Protobuf:
 
     def content(self, obj: ReadOnlyObject) -> bytes:
         """Encode an object's own message, the form it has in a list and in its envelope."""
-        return self._encoders.message(self._node(obj.get("apiVersion", ""), obj["kind"]))(obj)
+        return self._encoders.message(self._get_type(obj.get("apiVersion", ""), obj["kind"]))(obj)
 
     def kept(self, source: object, api_version: str, make: Callable[[], ReadOnlyObject]) -> bytes:
         """Encode an object's own message; cached by `source`, which must never change."""
         key = (id(source), api_version)
-        found = self._kept.get(key)
+        found = self._cache.get(key)
         if found is None or found[0] is not source:
             # The source is kept as well as its id: a freed object's id may be given to another one.
             found = (source, self.content(make()))
-            self._kept.put(key, found)
+            self._cache.put(key, found)
         return found[1]
 
     def around_list(
@@ -122,33 +122,33 @@ class Protobuf:
         """Return the bytes before and after the items of a list, whose total size is given."""
         about = wire.length_delimited(_FIRST, self._encoders.message(self._schema.node(f"{_META}ListMeta"))(metadata))
         size = wire.varint(len(about) + items_bytes)
-        return b"".join((MAGIC, _type_meta(api_version, kind), _SECOND, size, about)), _NO_ENCODING_NOR_TYPE
+        return b"".join((MAGIC, _encode_type_meta(api_version, kind), _SECOND, size, about)), _NO_ENCODING_NOR_TYPE
 
-    def _node(self, api_version: str, kind: str) -> Node:
+    def _get_type(self, api_version: str, kind: str) -> Node:
         node = self._nodes.get((api_version, kind))
         if node is None:
-            node = self._nodes[api_version, kind] = self._found(api_version, kind)
+            node = self._nodes[api_version, kind] = self._find_type(api_version, kind)
         return node
 
-    def _found(self, api_version: str, kind: str) -> Node:
+    def _find_type(self, api_version: str, kind: str) -> Node:
         group, _, version = api_version.rpartition("/")
         node = self._schema.kind(group, version, kind)
         if node is None and kind in _META_KINDS:
             node = self._schema.kind("", "v1", kind)
         if node is None and group == "meta.k8s.io" and version in ("v1", "v1beta1"):
-            node = self._metadata_only(kind)
+            node = self._find_metadata_only_type(kind)
         if node is None or node.shape is not Shape.STRUCT:
             raise UnknownKind(api_version, kind)
         return node
 
-    def _metadata_only(self, kind: str) -> Node | None:
+    def _find_metadata_only_type(self, kind: str) -> Node | None:
         """Return the types of metadata-only objects, which the published schemas do not have."""
-        one = _struct("PartialObjectMetadata", metadata=self._schema.node(f"{_META}ObjectMeta"))
+        one = _make_struct_node("PartialObjectMetadata", metadata=self._schema.node(f"{_META}ObjectMeta"))
         if kind == "PartialObjectMetadata":
             return one
         if kind == "PartialObjectMetadataList":
             items = Node(Shape.LIST, "[]v1.PartialObjectMetadata", item=one)
-            return _struct(kind, metadata=self._schema.node(f"{_META}ListMeta"), items=items)
+            return _make_struct_node(kind, metadata=self._schema.node(f"{_META}ListMeta"), items=items)
         return None
 
 
@@ -160,11 +160,11 @@ def list_items(items: Iterable[bytes]) -> list[bytes]:
 def enclose(api_version: str, kind: str, content: bytes) -> bytes:
     """Wrap an object's message in its envelope."""
     return b"".join(
-        (MAGIC, _type_meta(api_version, kind), wire.length_delimited(_SECOND, content), _NO_ENCODING_NOR_TYPE)
+        (MAGIC, _encode_type_meta(api_version, kind), wire.length_delimited(_SECOND, content), _NO_ENCODING_NOR_TYPE)
     )
 
 
-def _type_meta(api_version: str, kind: str) -> bytes:
+def _encode_type_meta(api_version: str, kind: str) -> bytes:
     return wire.length_delimited(
         _FIRST, wire.length_delimited(_FIRST, api_version.encode()) + wire.length_delimited(_SECOND, kind.encode())
     )
@@ -179,12 +179,12 @@ def watch_frame(event_type: str, enclosed: bytes) -> bytes:
     return len(event).to_bytes(4, "big") + event
 
 
-def _struct(name: str, **fields: Node) -> Node:
+def _make_struct_node(name: str, **fields: Node) -> Node:
     known = {key: Field(key, node, pointer=False, omit_empty=True, omit_zero=False) for key, node in fields.items()}
     return Node(Shape.STRUCT, f"v1.{name}", f"{_META}{name}", fields=known)
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     match error:
         case IndexError():
             return "unexpected EOF"
@@ -198,13 +198,15 @@ def _open_envelope(data: bytes) -> wire.Parts:
     if not data:
         raise Malformed("empty data")
     if not data.startswith(MAGIC):
-        raise Malformed(f"provided data does not appear to be a protobuf message, expected prefix {_go(MAGIC)}")
+        raise Malformed(
+            f"provided data does not appear to be a protobuf message, expected prefix {_format_go_bytes(MAGIC)}"
+        )
     if len(data) == len(MAGIC):
         raise Malformed("empty body")
     return wire.parts(data, len(MAGIC), len(data))
 
 
-def _go(data: bytes) -> str:
+def _format_go_bytes(data: bytes) -> str:
     return f"[{' '.join(map(str, data))}]"
 
 

@@ -27,7 +27,7 @@ class Slot:
 def slots(node: Node) -> tuple[Slot, ...]:
     """Return the numbered fields of a struct, by number."""
     *_, version_parent, version, name = node.definition.split(".")
-    return _struct_slots(f"{version_parent}/{version}", name, node.fields)
+    return _struct_fields(f"{version_parent}/{version}", name, node.fields)
 
 
 def is_items(node: Node) -> bool:
@@ -35,33 +35,33 @@ def is_items(node: Node) -> bool:
     return node.shape is Shape.LIST and node.go.rpartition(".")[2] in _ITEMS
 
 
-def _struct_slots(package: str, name: str, fields: Mapping[str, Field]) -> tuple[Slot, ...]:
-    rows = _facts()["structs"].get(package, {}).get(name)
+def _struct_fields(package: str, name: str, fields: Mapping[str, Field]) -> tuple[Slot, ...]:
+    rows = _load_go_types()["structs"].get(package, {}).get(name)
     if rows is None:
-        alias = _facts()["names"].get(package, {}).get(name, "")
-        return _struct_slots(*_declaration_of(package, alias), fields) if alias else ()
+        alias = _load_go_types()["names"].get(package, {}).get(name, "")
+        return _struct_fields(*_find_declaration(package, alias), fields) if alias else ()
     found = []
     for field_name, go, _, number in rows:
         if not number:
             continue
         if not field_name:
-            found.append(Slot(number, None, _struct_slots(*_declaration_of(package, go), fields)))
+            found.append(Slot(number, None, _struct_fields(*_find_declaration(package, go), fields)))
         elif field_name in fields:
             found.append(Slot(number, fields[field_name]))
     return tuple(sorted(found, key=lambda slot: slot.number))
 
 
-def _declaration_of(package: str, go: str) -> tuple[str, str]:
+def _find_declaration(package: str, go: str) -> tuple[str, str]:
     """Return package and name of the type that a struct of `package` refers to as `go`."""
     qualifier, _, name = go.rpartition(".")
     if not qualifier:
         return package, name
     group = package.partition("/")[0]
     candidates = [_META] if qualifier == "metav1" else [f"{group}/v1", "core/v1", _META]
-    structs = _facts()["structs"]
+    structs = _load_go_types()["structs"]
     return next((one for one in candidates if name in structs.get(one, {})), package), name
 
 
 @cache
-def _facts() -> Any:
+def _load_go_types() -> Any:
     return orjson.loads(resources.files("mockkube.api").joinpath("data/gotypes.json").read_bytes())

@@ -42,7 +42,7 @@ def read_quantity(data: bytes, pos: int, end: int) -> Any:
 def read_time(data: bytes, pos: int, end: int) -> Any:
     """Decode a time of whole seconds; None without any bytes."""
     # upstream 1.36: staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/time_proto.go
-    return times.render_time(_moment(wire.parts(data, pos, end))) if pos != end else None
+    return times.render_time(_decode_timestamp(wire.parts(data, pos, end))) if pos != end else None
 
 
 def read_micro_time(data: bytes, pos: int, end: int) -> Any:
@@ -50,10 +50,10 @@ def read_micro_time(data: bytes, pos: int, end: int) -> Any:
     if pos == end:
         return None
     found = wire.parts(data, pos, end)
-    return times.render_micro_time(_moment(found, micros=wire.signed32(found.number(2)) // 1000))
+    return times.render_micro_time(_decode_timestamp(found, micros=wire.signed32(found.number(2)) // 1000))
 
 
-def _moment(found: wire.Parts, micros: int = 0) -> datetime:
+def _decode_timestamp(found: wire.Parts, micros: int = 0) -> datetime:
     seconds = found.number(1)
     try:
         return _EPOCH + timedelta(seconds=seconds, microseconds=micros)

@@ -34,12 +34,15 @@ def union(schema: Schema, name: str) -> Union | None:
     match name:
         case "JSONSchemaPropsOrArray":
             several = Node(Shape.LIST, "[]v1.JSONSchemaProps", item=props)
-            return Union((_slot(1, _ONE, props), _slot(2, _MANY, several)))
+            return Union((_make_field(1, _ONE, props), _make_field(2, _MANY, several)))
         case "JSONSchemaPropsOrBool":
-            return Union((_slot(1, _ALLOWED, Node(Shape.BOOL), pointer=False), _slot(2, _ONE, props)), otherwise=False)
+            return Union(
+                (_make_field(1, _ALLOWED, Node(Shape.BOOL), pointer=False), _make_field(2, _ONE, props)),
+                otherwise=False,
+            )
         case "JSONSchemaPropsOrStringArray":
             several = Node(Shape.LIST, "[]string", item=Node(Shape.STRING))
-            return Union((_slot(1, _ONE, props), _slot(2, _MANY, several)))
+            return Union((_make_field(1, _ONE, props), _make_field(2, _MANY, several)))
         case _:
             return None
 
@@ -58,5 +61,5 @@ def unfold(value: Any) -> Object:
             return {}
 
 
-def _slot(number: int, name: str, node: Node, *, pointer: bool = True) -> Slot:
+def _make_field(number: int, name: str, node: Node, *, pointer: bool = True) -> Slot:
     return Slot(number, Field(name, node, pointer=pointer, omit_empty=True, omit_zero=False))

@@ -15,7 +15,7 @@ _GROUPS_MAX: Final = 100
 _VARINT_BITS: Final = 64
 _UINT64: Final = (1 << 64) - 1
 # Nearly all tags, lengths and numbers fit one byte.
-_SIZES: Final = tuple(bytes([size]) for size in range(128))
+_ONE_BYTE_VARINTS: Final = tuple(bytes([size]) for size in range(128))
 
 
 class Malformed(ValueError):
@@ -69,13 +69,13 @@ def skip(data: bytes, tag: int, pos: int, end: int) -> int:
         raise Malformed(f"proto: illegal tag 0 (wire type {tag & 7})")
     if tag & 7 == _END:
         raise Malformed("proto: wiretype end group for non-group")
-    pos = _after(data, tag, pos, end)
+    pos = _find_value_end(data, tag, pos, end)
     if pos > end:
         cut_short()
     return pos
 
 
-def _after(data: bytes, tag: int, pos: int, end: int) -> int:
+def _find_value_end(data: bytes, tag: int, pos: int, end: int) -> int:
     open_groups = 0
     while True:
         match tag & 7:
@@ -150,7 +150,7 @@ def varint(value: int) -> bytes:
     """Encode a number as a varint; negative numbers take 64 bits, as in Go."""
     value &= _UINT64
     if value < 0x80:
-        return _SIZES[value]
+        return _ONE_BYTE_VARINTS[value]
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
@@ -167,4 +167,4 @@ def tag(number: int, wire_type: int) -> bytes:
 def length_delimited(before: bytes, content: bytes) -> bytes:
     """Return tag, length and content."""
     size = len(content)
-    return before + (_SIZES[size] if size < 0x80 else varint(size)) + content
+    return before + (_ONE_BYTE_VARINTS[size] if size < 0x80 else varint(size)) + content

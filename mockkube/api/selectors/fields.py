@@ -58,7 +58,7 @@ EVERYTHING: Final = FieldSelector()
 def parse(text: str) -> FieldSelector:
     """Parse a selector of a query; raise BadSelector."""
     # upstream 1.36: apimachinery/pkg/fields/selector.go
-    return FieldSelector(tuple(_requirement(term, text) for term in sorted(_terms(text)) if term))
+    return FieldSelector(tuple(_parse_requirement(term, text) for term in sorted(_split_terms(text)) if term))
 
 
 def escape(value: str) -> str:
@@ -81,13 +81,13 @@ def unescape(value: str) -> str:
     return "".join(found)
 
 
-def _terms(text: str) -> Iterator[str]:
+def _split_terms(text: str) -> Iterator[str]:
     """Split at the commas that are not escaped."""
     for piece in _PIECE.finditer(text):
         yield piece[1]
 
 
-def _requirement(term: str, text: str) -> Requirement:
+def _parse_requirement(term: str, text: str) -> Requirement:
     parts = _TERM.fullmatch(term)
     if parts is None:
         raise BadSelector(f"invalid selector: '{text}'; can't understand '{term}'")

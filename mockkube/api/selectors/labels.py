@@ -83,10 +83,10 @@ class Requirement:
                 return lambda labels: key not in labels
             case Operator.GREATER:
                 bound = int(self.values[0])
-                return lambda labels: (number := _integer(labels.get(key, ""))) is not None and number > bound
+                return lambda labels: (number := _parse_int64(labels.get(key, ""))) is not None and number > bound
             case Operator.LESS:
                 bound = int(self.values[0])
-                return lambda labels: (number := _integer(labels.get(key, ""))) is not None and number < bound
+                return lambda labels: (number := _parse_int64(labels.get(key, ""))) is not None and number < bound
 
 
 class LabelSelector:
@@ -121,7 +121,7 @@ class LabelSelector:
         return hash(str(self))
 
 
-class _Nothing(LabelSelector):
+class _NothingSelector(LabelSelector):
     """Selector of an absent LabelSelector object, which matches no object."""
 
     __slots__ = ()
@@ -135,7 +135,7 @@ class _Nothing(LabelSelector):
 
 
 EVERYTHING: Final = LabelSelector()
-NOTHING: Final[LabelSelector] = _Nothing()
+NOTHING: Final[LabelSelector] = _NothingSelector()
 
 
 @lru_cache(CACHE_MAX)
@@ -148,16 +148,16 @@ def from_label_selector(selector: ReadOnlyObject | None) -> LabelSelector:
     """Compile a LabelSelector object; an absent one selects nothing, an empty one everything."""
     if selector is None:
         return NOTHING
-    wanted = [_checked(key, Operator.EQUALS, (value,)) for key, value in selector.get("matchLabels", {}).items()]
+    wanted = [_make_requirement(key, Operator.EQUALS, (value,)) for key, value in selector.get("matchLabels", {}).items()]
     for expression in selector.get("matchExpressions", ()):
         operator = _OBJECT_OPERATORS.get(expression.get("operator", ""))
         if operator is None:
             raise BadSelector(f'"{expression.get("operator", "")}" is not a valid label selector operator')
-        wanted.append(_checked(expression.get("key", ""), operator, tuple(expression.get("values", ()))))
+        wanted.append(_make_requirement(expression.get("key", ""), operator, tuple(expression.get("values", ()))))
     return LabelSelector(tuple(wanted))
 
 
-def _integer(text: str) -> int | None:
+def _parse_int64(text: str) -> int | None:
     """Parse a 64-bit integer as Go does; return None if it is none."""
     # A label value has at most 63 characters; the bound protects int() from texts that are none.
     if not _INTEGER.fullmatch(text) or len(text) > 100:
@@ -166,24 +166,24 @@ def _integer(text: str) -> int | None:
     return number if -(2**63) <= number < 2**63 else None
 
 
-def _checked(key: str, operator: Operator, values: tuple[str, ...]) -> Requirement:
+def _make_requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requirement:
     """Return the requirement; raise BadSelector with all of its errors."""
     # upstream 1.36: apimachinery/pkg/labels/selector.go
-    found = _complaints("key", key, names.qualified_name(key))
-    found += _count_complaints(operator, values)
+    found = _value_errors("key", key, names.qualified_name(key))
+    found += _value_count_errors(operator, values)
     for index, value in enumerate(values):
-        found += _complaints(f"values[{index}][{key}]", value, names.label_value(value))
+        found += _value_errors(f"values[{index}][{key}]", value, names.label_value(value))
     if found:
         texts = list(dict.fromkeys(map(str, found)))
         raise BadSelector(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
     return Requirement(key, operator, values)
 
 
-def _complaints(path: str, value: str, complaints: list[str]) -> list[FieldError]:
+def _value_errors(path: str, value: str, complaints: list[str]) -> list[FieldError]:
     return [invalid(path, value, "; ".join(complaints))] if complaints else []
 
 
-def _count_complaints(operator: Operator, values: tuple[str, ...]) -> list[FieldError]:
+def _value_count_errors(operator: Operator, values: tuple[str, ...]) -> list[FieldError]:
     given = list(values) or None
     if operator in _SETS and not values:
         return [invalid("values", given, "for 'in', 'notin' operators, values set can't be empty")]
@@ -191,7 +191,7 @@ def _count_complaints(operator: Operator, values: tuple[str, ...]) -> list[Field
         return [invalid("values", given, "values set must be empty for exists and does not exist")]
     if operator in _ORDERS:
         detail = "for 'Gt', 'Lt' operators, the value must be an integer"
-        return [invalid(f"values[{at}]", one, detail) for at, one in enumerate(values) if _integer(one) is None]
+        return [invalid(f"values[{at}]", one, detail) for at, one in enumerate(values) if _parse_int64(one) is None]
     return []
 
 
@@ -209,35 +209,35 @@ class _Parser:
         self._words = _TOKEN.findall(text)
         self._at = 0
 
-    def _next(self) -> str:
+    def _peek(self) -> str:
         return self._words[self._at] if self._at < len(self._words) else _END
 
     def _take(self) -> str:
-        word = self._next()
+        word = self._peek()
         self._at += 1
         return word
 
     def requirements(self) -> list[Requirement]:
         found: list[Requirement] = []
-        while (word := self._next()) != _END:
+        while (word := self._peek()) != _END:
             if word in _SPECIAL and word != "!":
                 raise BadSelector(f"found '{word}', expected: !, identifier, or 'end of string'")
             try:
-                found.append(self._requirement())
+                found.append(self._parse_requirement())
             except BadSelector as error:
                 raise BadSelector(f"unable to parse requirement: {error}") from None
-            self._end_of_requirement()
+            self._expect_end_of_requirement()
         return found
 
-    def _end_of_requirement(self) -> None:
+    def _expect_end_of_requirement(self) -> None:
         word = self._take()
         if word not in (",", _END):
             raise BadSelector(f"found '{word}', expected: ',' or 'end of string'")
-        if word == "," and (follower := self._next()) in _SPECIAL and follower != "!":
+        if word == "," and (follower := self._peek()) in _SPECIAL and follower != "!":
             raise BadSelector(f"found '{follower}', expected: identifier after ','")
 
-    def _requirement(self) -> Requirement:
-        absent = self._next() == "!"
+    def _parse_requirement(self) -> Requirement:
+        absent = self._peek() == "!"
         if absent:
             self._take()
         key = self._take()
@@ -245,39 +245,39 @@ class _Parser:
             raise BadSelector(f"found '{key}', expected: identifier")
         if complaints := names.qualified_name(key):
             raise BadSelector(str(invalid("<nil>", key, "; ".join(complaints))))
-        if absent or self._next() in (",", _END):
-            return _checked(key, Operator.NOT_EXISTS if absent else Operator.EXISTS, ())
+        if absent or self._peek() in (",", _END):
+            return _make_requirement(key, Operator.NOT_EXISTS if absent else Operator.EXISTS, ())
         sign = self._take()
         operator = _SIGNS.get(sign)
         if operator is None:
             raise BadSelector(f"found '{sign}', expected: {', '.join(_BINARY)}")
-        return _checked(key, operator, self._set() if operator in _SETS else self._value())
+        return _make_requirement(key, operator, self._parse_set() if operator in _SETS else self._parse_exact_value())
 
-    def _value(self) -> tuple[str]:
-        if self._next() in (",", _END):
+    def _parse_exact_value(self) -> tuple[str]:
+        if self._peek() in (",", _END):
             return ("",)
         word = self._take()
         if word in _SPECIAL:
             raise BadSelector(f"found '{word}', expected: identifier")
         return (word,)
 
-    def _set(self) -> tuple[str, ...]:
+    def _parse_set(self) -> tuple[str, ...]:
         if (word := self._take()) != "(":
             raise BadSelector(f"found '{word}' expected: '('")
-        word = self._next()
+        word = self._peek()
         if word in _SPECIAL and word not in (",", ")"):
             raise BadSelector(f"found '{word}', expected: ',', ')' or identifier")
         # upstream reads `in ()` as a set with the empty value.
-        values = {""} if word == ")" else self._values()
+        values = {""} if word == ")" else self._parse_values()
         self._take()
         return tuple(sorted(values))
 
-    def _values(self) -> set[str]:
+    def _parse_values(self) -> set[str]:
         """Parse up to the closing parenthesis; nothing between two commas is the empty value."""
         found: set[str] = set()
         while True:
             word = self._take()
-            follower = self._next()
+            follower = self._peek()
             if word == ",":
                 if not found or follower in (",", ")"):
                     found.add("")

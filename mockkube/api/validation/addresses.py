@@ -21,8 +21,8 @@ def parse_ip(text: str) -> Address | None:
         return None
     try:
         if ":" not in text:
-            return ipaddress.IPv4Address(_plain(text))
-        address = ipaddress.IPv6Address(_plain_tail(text))
+            return ipaddress.IPv4Address(_strip_leading_zeros(text))
+        address = ipaddress.IPv6Address(_strip_zeros_of_embedded_ipv4(text))
         return address.ipv4_mapped or address
     except ValueError:
         return None
@@ -55,7 +55,7 @@ def lenient_ip(text: str, at: str, *, strict: bool = False, stored: Collection[s
         return []
     if parse_ip(text) is None:
         return [invalid(at, text, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")]
-    return _legacy_ip(text, at) if strict else []
+    return _validate_ip_form(text, at) if strict else []
 
 
 def strict_ip(text: str, at: str) -> list[FieldError]:
@@ -74,7 +74,7 @@ def lenient_cidr(text: str, at: str, *, strict: bool = False, stored: Collection
     network = parse_cidr(text)
     if network is None:
         return [invalid(at, text, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")]
-    return _legacy_cidr(text, network, at) if strict else []
+    return _validate_cidr_form(text, network, at) if strict else []
 
 
 def strict_cidr(text: str, at: str) -> list[FieldError]:
@@ -128,7 +128,7 @@ def cidr_warnings(text: str, at: str) -> list[str]:
         warnings.append(
             f'{at}: CIDR value "{text}" is ambiguous in this context (should be "{network}" or "{single}"?)'
         )
-    if _has_leading_zeros(head) or _padded(length) or (":" in head and network.version == 4):
+    if _has_leading_zeros(head) or _has_leading_zero(length) or (":" in head and network.version == 4):
         warnings.append(f'{at}: non-standard CIDR value "{text}" is invalid: use "{network}"')
     if not warnings and network.version == 6 and str(network) != text:
         warnings.append(f'{at}: IPv6 CIDR value "{text}" should be in RFC 5952 canonical format ("{network}")')
@@ -146,7 +146,7 @@ _LINK_LOCAL_MULTICAST: dict[int, Network] = {
 }
 
 
-def _legacy_ip(text: str, at: str) -> list[FieldError]:
+def _validate_ip_form(text: str, at: str) -> list[FieldError]:
     if _has_leading_zeros(text):
         return [invalid(at, text, "must not have leading 0s")]
     if ":" in text and not is_ipv6(text):
@@ -154,9 +154,9 @@ def _legacy_ip(text: str, at: str) -> list[FieldError]:
     return []
 
 
-def _legacy_cidr(text: str, network: Network, at: str) -> list[FieldError]:
+def _validate_cidr_form(text: str, network: Network, at: str) -> list[FieldError]:
     head, _, length = text.partition("/")
-    if _has_leading_zeros(head) or _padded(length):
+    if _has_leading_zeros(head) or _has_leading_zero(length):
         return [invalid(at, text, "must not have leading 0s in IP or prefix length")]
     if ":" in head and network.version == 4:
         return [invalid(at, text, "must not have an IPv4-mapped IPv6 address")]
@@ -166,21 +166,21 @@ def _legacy_cidr(text: str, network: Network, at: str) -> list[FieldError]:
 
 
 def _has_leading_zeros(text: str) -> bool:
-    return any(_padded(part) for part in text.rpartition(":")[2].split(".")) if "." in text else False
+    return any(_has_leading_zero(part) for part in text.rpartition(":")[2].split(".")) if "." in text else False
 
 
-def _padded(digits: str) -> bool:
+def _has_leading_zero(digits: str) -> bool:
     return len(digits) > 1 and digits[0] == "0"
 
 
-def _plain(text: str) -> str:
+def _strip_leading_zeros(text: str) -> str:
     """Strip leading zeros from the parts of an IPv4 address."""
     return ".".join(part.lstrip("0") or "0" if part.isdigit() else part for part in text.split("."))
 
 
-def _plain_tail(text: str) -> str:
+def _strip_zeros_of_embedded_ipv4(text: str) -> str:
     head, colon, tail = text.rpartition(":")
-    return f"{head}{colon}{_plain(tail)}" if "." in tail else text
+    return f"{head}{colon}{_strip_leading_zeros(tail)}" if "." in tail else text
 
 
 def interface_address(text: str, at: str) -> list[FieldError]:

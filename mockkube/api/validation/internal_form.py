@@ -22,7 +22,7 @@ def internal(obj: ReadOnlyObject | None, shape: Shape) -> dict[str, Any] | None:
     """Return the object in its internal form; None stays None."""
     if obj is None:
         return None
-    return {go: _value(obj.get(name), inside) for go, name, inside in shape}
+    return {go: _to_internal_value(obj.get(name), inside) for go, name, inside in shape}
 
 
 def optional(shape: Shape) -> list[Shape]:
@@ -30,7 +30,7 @@ def optional(shape: Shape) -> list[Shape]:
     return [shape]
 
 
-def _value(value: Any, inside: Any) -> Any:
+def _to_internal_value(value: Any, inside: Any) -> Any:
     match inside:
         case tuple():
             return internal(value or {}, inside)
@@ -55,7 +55,7 @@ _MANAGED_FIELDS: Final = ("manager", "operation", "apiVersion", "time", "fieldsT
 
 
 @cache
-def _types() -> Mapping[str, tuple[tuple[str, str, str], ...]]:
+def _load_types() -> Mapping[str, tuple[tuple[str, str, str], ...]]:
     raw = orjson.loads(resources.files(__package__).joinpath("internal.json").read_bytes())
     return {name: tuple(tuple(row.split(" ")) for row in rows) for name, rows in raw.items()}
 
@@ -66,8 +66,8 @@ def internal_form(go_type: str, value: Any) -> Any:
         return None if value is None else internal_form(go_type[1:], value)
     if go_type.startswith("[]"):
         return [internal_form(go_type[2:], item) for item in value] if value else None
-    if go_type in _types():
-        return {name: internal_form(kind, part) for name, kind, part in _fields(go_type, value or {})}
+    if go_type in _load_types():
+        return {name: internal_form(kind, part) for name, kind, part in _iter_fields(go_type, value or {})}
     if go_type == "map":
         return dict(sorted(value.items())) if value else None
     if go_type == "metav1.LabelSelector":
@@ -75,10 +75,10 @@ def internal_form(go_type: str, value: Any) -> Any:
     return _ZERO.get(go_type) if value is None else value
 
 
-def _fields(go_type: str, value: ReadOnlyObject) -> Iterator[tuple[str, str, Any]]:
+def _iter_fields(go_type: str, value: ReadOnlyObject) -> Iterator[tuple[str, str, Any]]:
     if go_type == "PodSpec":
-        value = _with_host_fields(value)
-    for name, key, kind in _types()[go_type]:
+        value = _move_host_fields(value)
+    for name, key, kind in _load_types()[go_type]:
         if name != "*":
             yield name, kind, value.get(key)
             continue
@@ -94,43 +94,43 @@ def selector_form(selector: ReadOnlyObject | None) -> dict[str, Any] | None:
     if labels := selector.get("matchLabels"):
         form["matchLabels"] = dict(sorted(labels.items()))
     if expressions := selector.get("matchExpressions"):
-        form["matchExpressions"] = [_ordered(item, ("key", "operator", "values")) for item in expressions]
+        form["matchExpressions"] = [_pick_in_order(item, ("key", "operator", "values")) for item in expressions]
     return form
 
 
 def metadata_form(metadata: ReadOnlyObject) -> dict[str, Any]:
     """Return metadata in the order in which Go encodes it."""
     given = {name: metadata[name] for name in METADATA_FIELDS if metadata.get(name) is not None}
-    return {name: _METADATA_FORMS.get(name, _same)(value) for name, value in given.items()}
+    return {name: _METADATA_FORMS.get(name, _identity)(value) for name, value in given.items()}
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-def _ordered(item: ReadOnlyObject, names: Sequence[str]) -> dict[str, Any]:
+def _pick_in_order(item: ReadOnlyObject, names: Sequence[str]) -> dict[str, Any]:
     return {name: item[name] for name in names if name in item}
 
 
 def owner_form(owner: ReadOnlyObject) -> dict[str, Any]:
     """Return an owner reference in the order in which Go encodes it."""
     always = {name: owner.get(name, "") for name in ("apiVersion", "kind", "name", "uid")}
-    return always | _ordered(owner, ("controller", "blockOwnerDeletion"))
+    return always | _pick_in_order(owner, ("controller", "blockOwnerDeletion"))
 
 
-def _sorted_map(value: Mapping[str, str]) -> dict[str, str]:
+def _sort_map(value: Mapping[str, str]) -> dict[str, str]:
     return dict(sorted(value.items()))
 
 
 _METADATA_FORMS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "labels": _sorted_map,
-    "annotations": _sorted_map,
+    "labels": _sort_map,
+    "annotations": _sort_map,
     "ownerReferences": lambda owners: [owner_form(owner) for owner in owners],
-    "managedFields": lambda entries: [_ordered(entry, _MANAGED_FIELDS) for entry in entries],
+    "managedFields": lambda entries: [_pick_in_order(entry, _MANAGED_FIELDS) for entry in entries],
 }
 
 
-def _with_host_fields(spec: ReadOnlyObject) -> ReadOnlyObject:
+def _move_host_fields(spec: ReadOnlyObject) -> ReadOnlyObject:
     """Move the host fields of a pod spec into the security context, where the internal type has them."""
     moved = {name: spec[name] for name in _HOST_FIELDS if name in spec}
     return {**spec, "securityContext": {**spec.get("securityContext", {}), **moved}}

@@ -4,13 +4,13 @@ from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
 
-_RESTORED: Final = ("deletionTimestamp", "generation", "labels", "annotations", "finalizers", "ownerReferences")
+_PROTECTED_FIELDS: Final = ("deletionTimestamp", "generation", "labels", "annotations", "finalizers", "ownerReferences")
 
 
 def restore_metadata(new: Object, old: ReadOnlyObject) -> None:
     """Restore the metadata of the stored object, except resourceVersion and managedFields."""
     # upstream 1.36: apimachinery/pkg/apis/meta/v1/helpers.go, ResetObjectMetaForStatus
-    restore(new["metadata"], old["metadata"], *_RESTORED)
+    restore(new["metadata"], old["metadata"], *_PROTECTED_FIELDS)
 
 
 def restore(new: Object, old: ReadOnlyObject, *fields: str) -> None:

@@ -16,7 +16,7 @@ from mockkube.runtime.rate_limits import RateLimiter
 
 _KIND: Final = "CertificateSigningRequest"
 # Message of the approval, by the subresource that the requester must be allowed to create.
-_WORDS: Final = {
+_APPROVE_MESSAGES: Final = {
     "selfnodeclient": "Auto approving self kubelet client certificate after SubjectAccessReview.",
     "nodeclient": "Auto approving kubelet client certificate after SubjectAccessReview.",
 }
@@ -42,14 +42,14 @@ class Approving(Controller):
         if csr is None or requests.issued(csr) or requests.decided(csr):
             return DONE
         tried = False
-        for permission in _permissions(csr):
+        for permission in _recognize(csr):
             tried = True
-            if await self._may(csr["spec"], permission):
+            if await self._authorize(csr["spec"], permission):
                 entry = {
                     "type": "Approved",
                     "status": "True",
                     "reason": "AutoApproved",
-                    "message": _WORDS[permission],
+                    "message": _APPROVE_MESSAGES[permission],
                 }
                 status = {**(csr.get("status") or {}), "conditions": [*requests.conditions(csr), entry]}
                 await self.client.update(_KIND, {**csr, "status": status}, subresource="approval")
@@ -58,7 +58,7 @@ class Approving(Controller):
         # alone.
         return Again() if tried else DONE
 
-    async def _may(self, spec: ReadOnlyObject, permission: str) -> bool:
+    async def _authorize(self, spec: ReadOnlyObject, permission: str) -> bool:
         """Return whether the requester is allowed to create a subresource of requests."""
         resource = {"group": "certificates.k8s.io", "resource": "certificatesigningrequests", "verb": "create"}
         question: Object = {
@@ -71,7 +71,7 @@ class Approving(Controller):
         return bool(answer["status"].get("allowed"))
 
 
-def _permissions(csr: ReadOnlyObject) -> Iterator[str]:
+def _recognize(csr: ReadOnlyObject) -> Iterator[str]:
     """Yield the permissions that entitle the requester to approval; none for other than kubelets."""
     from mockkube.api.kinds.certificates.certificate_signing_request import (  # slow to import: loads cryptography
         common_name,

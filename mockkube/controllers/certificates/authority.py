@@ -47,7 +47,7 @@ _EXTENDED_USAGES: Final = {
     "netscape sgc": "2.16.840.1.113730.4.1",
 }
 # Country, organization, unit, locality, province, street, postal code, common name, serial number.
-_PARTS: Final = {f"2.5.4.{part}": place for place, part in enumerate((6, 10, 11, 7, 8, 9, 17, 3, 5))}
+_ATTRIBUTE_ORDER: Final = {f"2.5.4.{part}": place for place, part in enumerate((6, 10, 11, 7, 8, 9, 17, 3, 5))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +83,14 @@ class Authority:
             ended = authority.not_valid_after_utc
             raise ApiError(f"refusing to sign a certificate that expired in the past: NotAfter={ended}")
         builder = (
-            x509.CertificateBuilder(authority.subject, _ordered(request.subject), request.public_key())
+            x509.CertificateBuilder(authority.subject, _sort_attributes(request.subject), request.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - BACKDATE)
             .not_valid_after(until)
         )
         for extension, critical in self._extensions(request, order):
             builder = builder.add_extension(extension, critical=critical)
-        return builder.sign(self._key, self._digest).public_bytes(Encoding.PEM)
+        return builder.sign(self._key, self._hash_algorithm).public_bytes(Encoding.PEM)
 
     def _extensions(
         self, request: "x509.CertificateSigningRequest", order: Order
@@ -99,7 +99,7 @@ class Authority:
         from cryptography import x509
 
         found: list[tuple[x509.ExtensionType, bool]] = []
-        if (usage := _key_usage(order.usages)) is not None:
+        if (usage := _build_key_usage(order.usages)) is not None:
             found.append((usage, True))
         extended = dict.fromkeys(_EXTENDED_USAGES[one] for one in order.usages if one in _EXTENDED_USAGES)
         if extended:
@@ -119,18 +119,18 @@ class Authority:
     def _certificate(self) -> "x509.Certificate":
         from cryptography import x509
 
-        return x509.load_pem_x509_certificate(_read(self._paths[0]))
+        return x509.load_pem_x509_certificate(_read_file(self._paths[0]))
 
     @cached_property
     def _key(self) -> "CertificateIssuerPrivateKeyTypes":
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-        key: Any = load_pem_private_key(_read(self._paths[1]), None)
+        key: Any = load_pem_private_key(_read_file(self._paths[1]), None)
         issuer: CertificateIssuerPrivateKeyTypes = key
         return issuer
 
     @property
-    def _digest(self) -> Any:
+    def _hash_algorithm(self) -> Any:
         """Hash algorithm of signatures; None for Edwards curves, which define their own."""
         from cryptography.hazmat.primitives import hashes
         from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -139,14 +139,16 @@ class Authority:
         return hashes.SHA256() if own else None
 
 
-def _ordered(subject: "x509.Name") -> "x509.Name":
+def _sort_attributes(subject: "x509.Name") -> "x509.Name":
     """Return a name with its attributes in the order of Go's pkix.Name."""
     from cryptography import x509
 
-    return x509.Name(sorted(subject, key=lambda part: _PARTS.get(part.oid.dotted_string, len(_PARTS))))
+    return x509.Name(
+        sorted(subject, key=lambda part: _ATTRIBUTE_ORDER.get(part.oid.dotted_string, len(_ATTRIBUTE_ORDER)))
+    )
 
 
-def _key_usage(usages: Sequence[str]) -> "x509.KeyUsage | None":
+def _build_key_usage(usages: Sequence[str]) -> "x509.KeyUsage | None":
     from cryptography import x509
 
     wanted = {_KEY_USAGES[usage] for usage in usages if usage in _KEY_USAGES}
@@ -158,7 +160,7 @@ def _key_usage(usages: Sequence[str]) -> "x509.KeyUsage | None":
     return x509.KeyUsage(**{name: name in wanted for name in _KEY_USAGES.values()})
 
 
-def _read(path: Path) -> bytes:
+def _read_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:

@@ -20,8 +20,8 @@ _NODES: Final = ["system:nodes"]
 _NODE_PREFIX: Final = "system:node:"
 _SERVING_USAGES: Final = ("digital signature", "key encipherment", "server auth")
 _CLIENT_USAGES: Final = ("client auth", "digital signature", "key encipherment")
-_KEPT: Final = timedelta(hours=1)
-_KEPT_PENDING: Final = timedelta(hours=24)
+_RETENTION: Final = timedelta(hours=1)
+_RETENTION_PENDING: Final = timedelta(hours=24)
 
 
 def conditions(csr: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
@@ -54,11 +54,11 @@ def complaint(signer: str, request: "CertificateSigningRequest", usages: Sequenc
     """Return why a built-in signer rejects a request; None if it signs it."""
     match signer:
         case "kubernetes.io/kubelet-serving":
-            return _serving_complaint(request, usages)
+            return _validate_kubelet_serving_csr(request, usages)
         case "kubernetes.io/kube-apiserver-client-kubelet":
             return kubelet_client_complaint(request, usages)
         case "kubernetes.io/kube-apiserver-client":
-            return _client_complaint(usages)
+            return _validate_client_usages(usages)
         case _:
             return None
 
@@ -78,10 +78,10 @@ def kubelet_client_complaint(request: "CertificateSigningRequest", usages: Seque
             return f"{kind} subjectAltNames are not allowed"
     if not common_name(request).startswith(_NODE_PREFIX):
         return "subject common name does not begin with system:node:"
-    return _usage_complaint(usages, _CLIENT_USAGES)
+    return _validate_usages(usages, _CLIENT_USAGES)
 
 
-def _serving_complaint(request: "CertificateSigningRequest", usages: Sequence[str]) -> str | None:
+def _validate_kubelet_serving_csr(request: "CertificateSigningRequest", usages: Sequence[str]) -> str | None:
     """Return why a request is not a kubelet's request for its own serving certificate."""
     from mockkube.api.kinds.certificates.certificate_signing_request import common_name, organizations
 
@@ -93,14 +93,14 @@ def _serving_complaint(request: "CertificateSigningRequest", usages: Sequence[st
     for kind in ("Email", "URI"):
         if names[kind]:
             return f"{kind} subjectAltNames are not allowed"
-    if (wrong := _usage_complaint(usages, _SERVING_USAGES)) is not None:
+    if (wrong := _validate_usages(usages, _SERVING_USAGES)) is not None:
         return wrong
     if not common_name(request).startswith(_NODE_PREFIX):
         return "subject common name does not begin with system:node:"
     return None
 
 
-def _usage_complaint(usages: Sequence[str], needed: Sequence[str]) -> str | None:
+def _validate_usages(usages: Sequence[str], needed: Sequence[str]) -> str | None:
     """Return why the usages are not those needed; "key encipherment" is optional."""
     # Keys on elliptic curves cannot encipher, so clients leave this usage out for them.
     if {*usages} | {"key encipherment"} == {*needed}:
@@ -108,7 +108,7 @@ def _usage_complaint(usages: Sequence[str], needed: Sequence[str]) -> str | None
     return f"usages did not match [{' '.join(needed)}]"
 
 
-def _client_complaint(usages: Sequence[str]) -> str | None:
+def _validate_client_usages(usages: Sequence[str]) -> str | None:
     for usage in usages:
         if usage not in _CLIENT_USAGES:
             return f"invalid usage for client certificate: {usage}"
@@ -138,27 +138,27 @@ def alternative_names(request: "CertificateSigningRequest") -> dict[str, list[st
 
 def kept_until(csr: ReadOnlyObject) -> datetime | None:
     """Return when a request may be deleted; None if never."""
-    return min(_ends(csr), default=None)
+    return min(_deletion_times(csr), default=None)
 
 
-def _ends(csr: ReadOnlyObject) -> Iterator[datetime]:
+def _deletion_times(csr: ReadOnlyObject) -> Iterator[datetime]:
     """Yield the times after which conditions, age or expiry allow the deletion."""
     decisions = conditions(csr)
     if not decisions:
-        yield parse_time(csr["metadata"]["creationTimestamp"]) + _KEPT_PENDING
+        yield parse_time(csr["metadata"]["creationTimestamp"]) + _RETENTION_PENDING
     for one in decisions:
         # Without a time the age of the decision is unknown, so upstream never deletes for it.
         if not (at := one.get("lastUpdateTime")):
             continue
         if one["type"] in ("Denied", "Failed"):
-            yield parse_time(at) + _KEPT
+            yield parse_time(at) + _RETENTION
         elif one["type"] == "Approved":
-            yield parse_time(at) + (_KEPT if issued(csr) else _KEPT_PENDING)
+            yield parse_time(at) + (_RETENTION if issued(csr) else _RETENTION_PENDING)
     if issued(csr) and any(one["type"] == "Approved" for one in decisions):
-        yield from _expiry(csr["status"]["certificate"])
+        yield from _certificate_expiry(csr["status"]["certificate"])
 
 
-def _expiry(certificate: str) -> Iterator[datetime]:
+def _certificate_expiry(certificate: str) -> Iterator[datetime]:
     """Yield the end of an issued certificate, if it can be parsed."""
     from base64 import b64decode
 

@@ -39,7 +39,7 @@ class Signing(Controller):
         super().__init__(setting)
         self.requests = self.follow(_KIND)
         self._authority = authority
-        self._longest = timedelta(seconds=setting.options.signing_seconds)
+        self._max_duration = timedelta(seconds=setting.options.signing_seconds)
 
     def limits(self) -> RateLimiter:
         """Return the rate limiter for failed keys."""
@@ -51,10 +51,10 @@ class Signing(Controller):
         if csr is None or requests.issued(csr) or csr["spec"]["signerName"] not in SIGNERS:
             return DONE
         if requests.approved(csr) and not requests.failed(csr):
-            await self.client.update(_KIND, self._answered(csr), subresource="status")
+            await self.client.update(_KIND, self._with_certificate_or_failure(csr), subresource="status")
         return DONE
 
-    def _answered(self, csr: ReadOnlyObject) -> Object:
+    def _with_certificate_or_failure(self, csr: ReadOnlyObject) -> Object:
         """Return the request with its certificate, or with condition Failed."""
         from mockkube.api.kinds.certificates.certificate_signing_request import (
             parse_request,  # slow to import: loads cryptography
@@ -70,7 +70,7 @@ class Signing(Controller):
             failure = {"type": "Failed", "status": "True", "reason": "SignerValidationFailure", "message": rejection}
             conditions = [*requests.conditions(csr), {**failure, "lastUpdateTime": render_time(self.clock.now())}]
             return {**csr, "status": {**status, "conditions": conditions}}
-        order = Order(spec["usages"], duration(spec.get("expirationSeconds"), self._longest))
+        order = Order(spec["usages"], duration(spec.get("expirationSeconds"), self._max_duration))
         signed = self._authority.sign(request, order, self.clock.now())
         return {**csr, "status": {**status, "certificate": base64.b64encode(signed).decode()}}
 

@@ -5,7 +5,7 @@ upstream 1.36: pkg/controller/cronjob
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import ClassVar, Final
 
 from prometheus_client import Histogram
@@ -13,7 +13,7 @@ from prometheus_client import Histogram
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
 from mockkube.api.fields import quoted
 from mockkube.api.kinds.batch.cron_schedule import is_time_zone
-from mockkube.api.times import parse_time, render_time
+from mockkube.api.times import add_seconds, parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.events import NORMAL, WARNING, reference_to
@@ -112,9 +112,9 @@ class CronJobs(Controller):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.cron_jobs = self.follow(KIND, self._changed)
-        self.jobs = self.follow("Job", self._job_changed)
-        self._by_owner = self.jobs.index("name of controller", _owner_names)
+        self.cron_jobs = self.follow(KIND, self._on_cron_job_change)
+        self.jobs = self.follow("Job", self._on_job_change)
+        self._by_owner = self.jobs.index("name of controller", _index_by_controller_name)
         self._skew = Histogram(
             "cronjob_controller_job_creation_skew_duration_seconds",
             "Time between when a cronjob is scheduled to be run, and when the corresponding job is created",
@@ -122,9 +122,9 @@ class CronJobs(Controller):
             registry=setting.metrics,
         )
 
-    def _changed(self, change: Change) -> None:
+    def _on_cron_job_change(self, change: Change) -> None:
         cron_job, key = change.object, key_of(change.object)
-        if change.type is not EventType.MODIFIED or change.old is None or _same_times(cron_job, change.old):
+        if change.type is not EventType.MODIFIED or change.old is None or _has_same_schedule(cron_job, change.old):
             self.keys.add(key)
             return
         # As upstream, a new schedule is applied at its next time instead of being checked for times missed under the
@@ -137,7 +137,7 @@ class CronJobs(Controller):
             return
         self.keys.add_after(key, seconds_to_next(cron_job, schedule, self.clock.now()))
 
-    def _job_changed(self, change: Change) -> None:
+    def _on_job_change(self, change: Change) -> None:
         # A job that changed its controller concerns both.
         for job in (change.object, change.old):
             if job is not None and (cron_job := owner_in(self.cron_jobs, KIND, job)) is not None:
@@ -150,7 +150,7 @@ class CronJobs(Controller):
             return DONE
         status = dict(cron_job.get("status") or {})
         sync = Look(cron_job, self._by_owner.get(str(key)), {**status, "active": list(status.get("active") or ())})
-        await self._tidy(sync)
+        await self._cleanup_finished_jobs(sync)
         seconds, error = None, None
         try:
             seconds = await self._sync(sync)
@@ -163,15 +163,15 @@ class CronJobs(Controller):
             raise error
         return DONE if seconds is None else Again(after=seconds)
 
-    async def _tidy(self, look: Look) -> None:
+    async def _cleanup_finished_jobs(self, look: Look) -> None:
         """Delete the oldest finished jobs beyond the history limits."""
         for end, limit in _LIMITS:
             history_max = look.cron_job["spec"].get(limit)
-            ended = sorted((job for job in look.jobs if end_of(job) == end), key=_age)
+            ended = sorted((job for job in look.jobs if end_of(job) == end), key=_start_order)
             for job in ended[: max(len(ended) - history_max, 0)] if history_max is not None else ():
-                await self._delete(look, job)
+                await self._delete_job(look, job)
 
-    async def _delete(self, look: Look, job: ReadOnlyObject) -> bool:
+    async def _delete_job(self, look: Look, job: ReadOnlyObject) -> bool:
         try:
             await self.client.delete("Job", key_of(job), Deletion(propagation=Propagation.BACKGROUND))
         except ApiError as error:
@@ -183,24 +183,24 @@ class CronJobs(Controller):
 
     async def _sync(self, look: Look) -> float | None:
         """Return how long until the next start; None if there is nothing to wait for."""
-        await self._see_ends(look)
-        await self._see_losses(look)
+        await self._process_finished_jobs(look)
+        await self._remove_missing_jobs(look)
         cron_job, now = look.cron_job, self.clock.now()
         if (
             controller_ref_manager.terminating(cron_job)
-            or not self._has_zone(cron_job)
+            or not self._has_valid_time_zone(cron_job)
             or cron_job["spec"].get("suspend")
         ):
             return None
-        schedule = self._schedule(cron_job)
-        missed_times = None if schedule is None else self._missed(cron_job, schedule, now)
+        schedule = self._parse_schedule(cron_job)
+        missed_times = None if schedule is None else self._find_missed_schedules(cron_job, schedule, now)
         if schedule is None or missed_times is None:
             return None
-        if missed_times.latest is not None and not await self._started(look, missed_times.latest, now):
+        if missed_times.latest is not None and not await self._start_if_allowed(look, missed_times.latest, now):
             return None
         return seconds_to_next({**cron_job, "status": look.status}, schedule, now)
 
-    async def _see_ends(self, look: Look) -> None:
+    async def _process_finished_jobs(self, look: Look) -> None:
         for job in look.jobs:
             uid, name, end = job["metadata"]["uid"], job["metadata"]["name"], end_of(job)
             if not end and not look.is_active(uid):
@@ -220,7 +220,7 @@ class CronJobs(Controller):
                 if end == "Complete" and (moment := job["status"].get("completionTime")):
                     look.succeeded_at(moment)
 
-    async def _see_losses(self, look: Look) -> None:
+    async def _remove_missing_jobs(self, look: Look) -> None:
         """Remove jobs from the active list that do not exist on the server."""
         present = {job["metadata"]["uid"] for job in look.jobs}
         for reference in [one for one in look.active if one.get("uid") not in present]:
@@ -231,7 +231,7 @@ class CronJobs(Controller):
                 self.events.record(look.cron_job, NORMAL, "MissingJob", text)
                 look.drop(reference.get("uid", ""))
 
-    def _has_zone(self, cron_job: ReadOnlyObject) -> bool:
+    def _has_valid_time_zone(self, cron_job: ReadOnlyObject) -> bool:
         zone = cron_job["spec"].get("timeZone")
         if zone is None or is_time_zone(zone):
             return True
@@ -239,7 +239,7 @@ class CronJobs(Controller):
         self.events.record(cron_job, WARNING, "UnknownTimeZone", text)
         return False
 
-    def _schedule(self, cron_job: ReadOnlyObject) -> Schedule | None:
+    def _parse_schedule(self, cron_job: ReadOnlyObject) -> Schedule | None:
         text = cron_job["spec"].get("schedule", "")
         if "TZ" in text:
             self.events.record(cron_job, WARNING, "UnsupportedSchedule", _UNSUPPORTED.format(quoted(text)))
@@ -250,7 +250,7 @@ class CronJobs(Controller):
             self.events.record(cron_job, WARNING, "UnparseableSchedule", message)
             return None
 
-    def _missed(self, cron_job: ReadOnlyObject, schedule: Schedule, now: datetime) -> Missed | None:
+    def _find_missed_schedules(self, cron_job: ReadOnlyObject, schedule: Schedule, now: datetime) -> Missed | None:
         try:
             missed_times = missed(cron_job, schedule, now, in_time=True)
         except Senseless as complaint:
@@ -261,25 +261,25 @@ class CronJobs(Controller):
             self.events.record(cron_job, WARNING, "TooManyMissedTimes", _TOO_MANY)
         return missed_times
 
-    async def _started(self, look: Look, moment: datetime, now: datetime) -> bool:
+    async def _start_if_allowed(self, look: Look, moment: datetime, now: datetime) -> bool:
         """Start the job for a time unless it is too late or not allowed; return whether to requeue."""
         cron_job, spec = look.cron_job, look.cron_job["spec"]
         deadline = spec.get("startingDeadlineSeconds")
-        if deadline is not None and moment + timedelta(seconds=deadline) < now:
+        if deadline is not None and add_seconds(moment, deadline) < now:
             scheduled = moment.strftime("%a, %d %b %Y %H:%M:%S +0000")
             text = f"Missed scheduled time to start a job: {scheduled}"
             self.events.record(cron_job, WARNING, "MissSchedule", text)
             return True
         # The informer may show the cron job as it was before the last start.
-        if self._is_seen_to(look, moment):
+        if self._is_already_started(look, moment):
             return True
         if spec.get("concurrencyPolicy") == "Forbid" and look.active:
             text = "Not starting job because prior execution is running and concurrency policy is Forbid"
             self.events.record(cron_job, NORMAL, "JobAlreadyActive", text)
             return True
         if spec.get("concurrencyPolicy") == "Replace":
-            await self._end_active(look)
-        job = await self._create(look, moment)
+            await self._delete_active_jobs(look)
+        job = await self._create_job(look, moment)
         if job is None:
             return False
         look.active.append(reference_to(job))
@@ -287,14 +287,14 @@ class CronJobs(Controller):
         look.changed = True
         return True
 
-    def _is_seen_to(self, look: Look, moment: datetime) -> bool:
+    def _is_already_started(self, look: Look, moment: datetime) -> bool:
         name, namespace = job_name(look.cron_job, moment), look.cron_job["metadata"]["namespace"]
         if any((one.get("namespace"), one.get("name")) == (namespace, name) for one in look.active):
             return True
         last = look.status.get("lastScheduleTime")
         return last is not None and parse_time(last) == moment
 
-    async def _end_active(self, look: Look) -> None:
+    async def _delete_active_jobs(self, look: Look) -> None:
         for reference in list(look.active):
             key = Key(reference.get("namespace", ""), reference["name"])
             try:
@@ -303,10 +303,10 @@ class CronJobs(Controller):
             except ApiError as error:
                 self.events.record(look.cron_job, WARNING, "FailedGet", f"Get job: {error.message}")
                 raise
-            if not await self._delete(look, job):
+            if not await self._delete_job(look, job):
                 raise ApiError(f"could not replace job {key}")
 
-    async def _create(self, look: Look, moment: datetime) -> ReadOnlyObject | None:
+    async def _create_job(self, look: Look, moment: datetime) -> ReadOnlyObject | None:
         """Return the job for a time, created or found; None if it is recorded or owned by another."""
         cron_job, wanted = look.cron_job, new_job(look.cron_job, moment)
         try:
@@ -325,15 +325,15 @@ class CronJobs(Controller):
         return job
 
 
-def _owner_names(job: ReadOnlyObject) -> Iterable[str]:
+def _index_by_controller_name(job: ReadOnlyObject) -> Iterable[str]:
     reference = controller_ref_manager.controller_of(job)
     return () if reference is None else (str(Key(job["metadata"]["namespace"], reference["name"])),)
 
 
-def _same_times(cron_job: ReadOnlyObject, old: ReadOnlyObject) -> bool:
+def _has_same_schedule(cron_job: ReadOnlyObject, old: ReadOnlyObject) -> bool:
     return all(cron_job["spec"].get(name) == old["spec"].get(name) for name in ("schedule", "timeZone"))
 
 
-def _age(job: ReadOnlyObject) -> tuple[bool, str, str]:
+def _start_order(job: ReadOnlyObject) -> tuple[bool, str, str]:
     start = (job.get("status") or {}).get("startTime")
     return (start is None, start or "", job["metadata"]["name"])

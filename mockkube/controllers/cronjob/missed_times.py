@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from mockkube.api.times import parse_time
+from mockkube.api.times import add_seconds, parse_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.controllers.cronjob.schedule import Schedule
 
 # Delay after each scheduled time, as upstream: clocks of API server and controller may differ slightly.
 DELAY_SECONDS: Final = 0.1
-_MANY: Final = 100
+_MISSED_MAX: Final = 100
 
 
 class Senseless(ValueError):
@@ -33,7 +33,7 @@ class Missed:
     @property
     def too_many(self) -> bool:
         """True if so many starts were missed that a warning is due."""
-        return self.count > _MANY
+        return self.count > _MISSED_MAX
 
 
 def missed(cron_job: ReadOnlyObject, schedule: Schedule, now: datetime, *, in_time: bool) -> Missed:
@@ -42,7 +42,7 @@ def missed(cron_job: ReadOnlyObject, schedule: Schedule, now: datetime, *, in_ti
     since = parse_time(last)
     deadline = cron_job["spec"].get("startingDeadlineSeconds")
     if in_time and deadline is not None:
-        since = max(since, now - timedelta(seconds=deadline))
+        since = max(since, add_seconds(now, -deadline))
     first = schedule.next(since)
     second = None if first is None else schedule.next(first)
     if first is None or second is None:

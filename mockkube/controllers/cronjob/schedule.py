@@ -54,7 +54,7 @@ class Every:
 
 
 @dataclass(frozen=True, slots=True)
-class _Field:
+class _FieldValues:
     """Values of one field; `is_any` marks a field of `*`, which matters for days."""
 
     numbers: frozenset[int]
@@ -68,11 +68,11 @@ class _Field:
 class Fields:
     """Schedule by minute, hour, day of month, month and day of week in a time zone."""
 
-    minute: _Field
-    hour: _Field
-    day: _Field
-    month: _Field
-    weekday: _Field
+    minute: _FieldValues
+    hour: _FieldValues
+    day: _FieldValues
+    month: _FieldValues
+    weekday: _FieldValues
     zone: tzinfo
 
     def next(self, moment: datetime) -> datetime | None:
@@ -80,19 +80,19 @@ class Fields:
         at = moment.replace(microsecond=0) + _SECOND
         year_last = at.astimezone(self.zone).year + _YEARS_MAX
         while (local := at.astimezone(self.zone)).year <= year_last:
-            later = self._skip(local)
+            later = self._next_candidate(local)
             if later is None:
                 return at
             at = later
         return None
 
-    def _skip(self, local: datetime) -> datetime | None:
+    def _next_candidate(self, local: datetime) -> datetime | None:
         """Return the next time to check if this one does not match; None if it matches."""
         if local.month not in self.month:
             first = local.date().replace(day=1) + timedelta(days=32)
-            return self._midnight(first.replace(day=1))
-        if not self._fits_day(local):
-            return self._midnight(local.date() + timedelta(days=1))
+            return self._start_of_day(first.replace(day=1))
+        if not self._matches_day(local):
+            return self._start_of_day(local.date() + timedelta(days=1))
         # Hours are advanced in UTC, so that an hour that a clock change skips or repeats causes no endless loop.
         since_hour = timedelta(minutes=local.minute, seconds=local.second)
         if local.hour not in self.hour:
@@ -101,12 +101,12 @@ class Fields:
             return local.astimezone(UTC) + timedelta(seconds=60 - local.second)
         return None
 
-    def _fits_day(self, local: datetime) -> bool:
+    def _matches_day(self, local: datetime) -> bool:
         by_month, by_week = local.day in self.day, local.isoweekday() % 7 in self.weekday
         # As in every cron: with both days restricted either may match, with `*` in one of them both must.
         return by_month and by_week if self.day.any or self.weekday.any else by_month or by_week
 
-    def _midnight(self, day: date) -> datetime:
+    def _start_of_day(self, day: date) -> datetime:
         """Return when a day begins, also where a clock change skips midnight."""
         return datetime(day.year, day.month, day.day, tzinfo=self.zone).astimezone(UTC)
 
@@ -131,28 +131,28 @@ def read_schedule(text: str) -> Schedule:
             raise Unreadable(f"failed to parse duration {text}")
         # The upstream library rounds intervals below one second up and drops fractions.
         return Every(max(span.nanos // 10**9, 1))
-    minute, hour, day, month, weekday = map(_read, _DESCRIPTORS.get(text, text).split(), _BOUNDS)
+    minute, hour, day, month, weekday = map(_parse_field, _DESCRIPTORS.get(text, text).split(), _BOUNDS)
     return Fields(minute, hour, day, month, weekday, zone)
 
 
-def _read(text: str, bounds: tuple[int, int]) -> _Field:
-    parts = [_read_range(part, bounds) for part in text.split(",") if part]
-    return _Field(frozenset(number for part in parts for number in part.numbers), any(part.any for part in parts))
+def _parse_field(text: str, bounds: tuple[int, int]) -> _FieldValues:
+    parts = [_parse_range(part, bounds) for part in text.split(",") if part]
+    return _FieldValues(frozenset(number for part in parts for number in part.numbers), any(part.any for part in parts))
 
 
-def _read_range(text: str, bounds: tuple[int, int]) -> _Field:
+def _parse_range(text: str, bounds: tuple[int, int]) -> _FieldValues:
     """Parse one part of a field: `*`, `3`, `1-5`, each with an optional `/step`."""
     whole, slash, step_text = text.partition("/")
     low, dash, high = whole.partition("-")
     step = int(step_text) if slash else 1
     if low in ("*", "?"):
-        return _Field(frozenset(range(bounds[0], bounds[1] + 1, step)), step == 1)
-    start = _number(low)
+        return _FieldValues(frozenset(range(bounds[0], bounds[1] + 1, step)), step == 1)
+    start = _parse_number(low)
     # `5/15` means from 5 to the end of the range, `5` alone only itself.
-    last = _number(high) if dash else bounds[1] if slash else start
-    return _Field(frozenset(range(start, last + 1, step)), any=False)
+    last = _parse_number(high) if dash else bounds[1] if slash else start
+    return _FieldValues(frozenset(range(start, last + 1, step)), any=False)
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     named = _NAMES.get(text.lower())
     return int(text) if named is None else named

@@ -43,44 +43,44 @@ class DaemonSets(Controller):
         pod_handler = Heirs(
             self.sets,
             _KIND,
-            added=self._pod_added,
-            updated=self._pod_updated,
-            deleted=self._pod_deleted,
+            added=self._on_pod_add,
+            updated=self._on_pod_update,
+            deleted=self._on_pod_delete,
         )
         self.pods = self.follow("Pod", pod_handler.heed)
-        self.nodes = self.follow("Node", self._node_changed)
+        self.nodes = self.follow("Node", self._on_node_change)
         revision_handler = Heirs(
-            self.sets, _KIND, added=_ignore, updated=self._revision_changed, deleted=self._revision_gone
+            self.sets, _KIND, added=_ignore_addition, updated=self._on_revision_change, deleted=self._on_revision_delete
         )
-        self._archive = Archive(self.client, self.follow("ControllerRevision", revision_handler.heed), _KIND)
-        self._on_node = pods_by_node(self.pods)
-        self._hand = PodHand(self.client, self.events)
+        self._history = Archive(self.client, self.follow("ControllerRevision", revision_handler.heed), _KIND)
+        self._pods_on_node = pods_by_node(self.pods)
+        self._pod_control = PodHand(self.client, self.events)
         self._backoff = FailureBackoff(self.clock)
-        self._rules = setting.taint_rules(self.name)
+        self._taint_rules = setting.taint_rules(self.name)
         self._operators = selector_operators(setting.capabilities)
         self._placements: dict[Key, tuple[str, Placement]] = {}
 
-    def _pod_added(self, key: Key, pod: ReadOnlyObject) -> None:
+    def _on_pod_add(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.creation_seen(key)
         self.keys.add(key)
 
-    def _pod_updated(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
+    def _on_pod_update(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
         self.keys.add(key)
         if seconds := seconds_to_prove(self.sets.get(key), pod, old):
             # One second more than minReadySeconds: timestamps are cut to whole seconds.
             self.keys.add_after(key, seconds + 1)
 
-    def _pod_deleted(self, key: Key, pod: ReadOnlyObject) -> None:
+    def _on_pod_delete(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.deletion_seen(key)
         self.keys.add(key)
 
-    def _revision_changed(self, key: Key, one: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
+    def _on_revision_change(self, key: Key, one: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
         self.keys.add(key)
 
-    def _revision_gone(self, key: Key, one: ReadOnlyObject) -> None:
+    def _on_revision_delete(self, key: Key, one: ReadOnlyObject) -> None:
         self.keys.add(key)
 
-    def _node_changed(self, change: Change) -> None:
+    def _on_node_change(self, change: Change) -> None:
         old, node = change.old, change.object
         # Pods of a deleted node are removed by the pod garbage collector.
         if change.type is EventType.DELETED:
@@ -94,7 +94,7 @@ class DaemonSets(Controller):
     async def reconcile(self, key: Key) -> Outcome:
         """Sync a DaemonSet, or queue those that a changed node concerns."""
         if not key.namespace:
-            self._node_seen(key)
+            self._sync_node(key)
             return DONE
         daemon_set = self.sets.get(key)
         if daemon_set is None:
@@ -109,12 +109,12 @@ class DaemonSets(Controller):
             return DONE
         return await self._sync(key, daemon_set)
 
-    def _node_seen(self, key: Key) -> None:
+    def _sync_node(self, key: Key) -> None:
         """Queue the sets that should gain or lose a pod on a changed node."""
         node = self.nodes.get(key)
         if node is None:
             return
-        present = [owner_in(self.sets, _KIND, pod) for pod in self._on_node.get(key.name)]
+        present = [owner_in(self.sets, _KIND, pod) for pod in self._pods_on_node.get(key.name)]
         owners = {owner["metadata"]["uid"] for owner in present if owner is not None}
         for daemon_set in self.sets.list():
             fit = self._placement(daemon_set).fit(node)
@@ -128,12 +128,12 @@ class DaemonSets(Controller):
         known = self._placements.get(key)
         # Compiling tolerations and selectors once per revision: each node update checks all sets.
         if known is None or known[0] != version:
-            known = self._placements[key] = (version, placement_of(daemon_set, self._rules, self._operators))
+            known = self._placements[key] = (version, placement_of(daemon_set, self._taint_rules, self._operators))
         return known[1]
 
     async def _sync(self, key: Key, daemon_set: ReadOnlyObject) -> Outcome:
         """Bring the pods of a set in line with its nodes, then write the status."""
-        history = await self._archive.open(daemon_set)
+        history = await self._history.open(daemon_set)
         placement = self._placement(daemon_set)
         fits = {node["metadata"]["name"]: placement.fit(node) for node in self.nodes.list()}
         revision = Edition(daemon_set, mark_of(history.current), self.clock.now())
@@ -143,28 +143,28 @@ class DaemonSets(Controller):
         observed = self._expectations.satisfied(key)
         if observed:
             try:
-                await self._update(key, revision, fits, requeue_delays)
-                live = [mark_of(pod) for pod in await self._pods_of(daemon_set)]
-                await self._archive.trim(daemon_set, history.old, live)
+                await self._update_daemon_set(key, revision, fits, requeue_delays)
+                live = [mark_of(pod) for pod in await self._claim_pods(daemon_set)]
+                await self._history.trim(daemon_set, history.old, live)
             except ApiError as failure:
                 error = failure
         min_ready_seconds = daemon_set["spec"].get("minReadySeconds", 0)
-        status = self._status(await self._by_node(daemon_set), fits, revision)
-        await self._report(daemon_set, status, observed=observed)
+        status = self._calculate_status(await self._nodes_to_daemon_pods(daemon_set), fits, revision)
+        await self._update_status(daemon_set, status, observed=observed)
         if error is not None:
             raise error
         if min_ready_seconds > 0 and status["numberReady"] != status.get("numberAvailable", 0):
             requeue_delays.append(float(min_ready_seconds))
         return Again(after=min(requeue_delays)) if requeue_delays else DONE
 
-    async def _update(self, key: Key, edition: Edition, fits: dict[str, Fit], again: list[float]) -> None:
+    async def _update_daemon_set(self, key: Key, edition: Edition, fits: dict[str, Fit], again: list[float]) -> None:
         """Create and delete pods per node, then continue the rolling update."""
         daemon_set = edition.daemon_set
-        daemons = await self._by_node(daemon_set)
+        daemons = await self._nodes_to_daemon_pods(daemon_set)
         changes = Moves()
         for node, fit in fits.items():
             node_changes = on_node(
-                node, fit, daemons.get(node), edition, lambda pod: self._bury(daemon_set, pod, again)
+                node, fit, daemons.get(node), edition, lambda pod: self._may_delete_finished(daemon_set, pod, again)
             )
             changes.create += node_changes.create
             changes.delete += node_changes.delete
@@ -172,13 +172,13 @@ class DaemonSets(Controller):
             # A pod that is pinned to a deleted node but was never bound is on no list of the pod garbage collector.
             if node not in fits:
                 changes.delete += [pod for pod in pods if not pod["spec"].get("nodeName")]
-        await self._move(key, edition, changes)
+        await self._sync_nodes(key, edition, changes)
         strategy = (daemon_set["spec"].get("updateStrategy") or {}).get("type", "RollingUpdate")
         # The update must see the pods as the first half left them, so it waits until those changes were observed.
         if strategy == "RollingUpdate" and self._expectations.satisfied(key):
-            await self._move(key, edition, roll(await self._by_node(daemon_set), fits, edition))
+            await self._sync_nodes(key, edition, roll(await self._nodes_to_daemon_pods(daemon_set), fits, edition))
 
-    def _bury(self, daemon_set: ReadOnlyObject, pod: ReadOnlyObject, again: list[float]) -> bool:
+    def _may_delete_finished(self, daemon_set: ReadOnlyObject, pod: ReadOnlyObject, again: list[float]) -> bool:
         """Return whether a finished pod may be deleted now; failed ones with backoff per node."""
         key, node = key_of(pod), target_node(pod)
         if (pod.get("status") or {}).get("phase") == "Succeeded":
@@ -196,15 +196,15 @@ class DaemonSets(Controller):
         self.events.record(daemon_set, WARNING, "FailedDaemonPod", message)
         return True
 
-    async def _pods_of(self, daemon_set: ReadOnlyObject) -> list[ReadOnlyObject]:
+    async def _claim_pods(self, daemon_set: ReadOnlyObject) -> list[ReadOnlyObject]:
         selector = selector_of(daemon_set)
         claims = Claims(self.client, "Pod", daemon_set, _KIND, "apps/v1")
         claimable = candidates(self.pods, daemon_set)
         return await claims.claim(claimable, lambda pod: selector.matches(pod["metadata"].get("labels") or {}))
 
-    async def _by_node(self, daemon_set: ReadOnlyObject) -> dict[str, list[ReadOnlyObject]]:
+    async def _nodes_to_daemon_pods(self, daemon_set: ReadOnlyObject) -> dict[str, list[ReadOnlyObject]]:
         by_node: dict[str, list[ReadOnlyObject]] = {}
-        for pod in await self._pods_of(daemon_set):
+        for pod in await self._claim_pods(daemon_set):
             # Upstream ignores pods that are finished and terminating, so that their replacement is not delayed by
             # finalizers.
             has_ended = is_finished(pod) and pod["metadata"].get("deletionTimestamp")
@@ -212,14 +212,17 @@ class DaemonSets(Controller):
                 by_node.setdefault(node, []).append(pod)
         return by_node
 
-    async def _move(self, key: Key, edition: Edition, moves: Moves) -> None:
+    async def _sync_nodes(self, key: Key, edition: Edition, moves: Moves) -> None:
         create, delete = moves.create[:BURST_MAX], moves.delete[:BURST_MAX]
         self._expectations.expect(key, creations=len(create), deletions=len(delete))
-        errors = [await self._create(key, edition, create), *[await self._delete(key, edition, pod) for pod in delete]]
+        errors = [
+            await self._create_pods(key, edition, create),
+            *[await self._delete_pod(key, edition, pod) for pod in delete],
+        ]
         if (first := next((error for error in errors if error is not None), None)) is not None:
             raise first
 
-    async def _create(self, key: Key, edition: Edition, nodes: Sequence[str]) -> ApiError | None:
+    async def _create_pods(self, key: Key, edition: Edition, nodes: Sequence[str]) -> ApiError | None:
         daemon_set = edition.daemon_set
         template = daemon_template(daemon_set, edition.mark)
 
@@ -227,7 +230,9 @@ class DaemonSets(Controller):
             # Pods are pinned by node affinity and bound by the scheduler, which also checks resources.
             spec = {**template["spec"], "affinity": pinned(template["spec"].get("affinity"), nodes[index])}
             try:
-                await self._hand.create(pod_from({**template, "spec": spec}, daemon_set, "apps/v1", _KIND), daemon_set)
+                await self._pod_control.create(
+                    pod_from({**template, "spec": spec}, daemon_set, "apps/v1", _KIND), daemon_set
+                )
             except ApiError as error:
                 # In a terminating namespace no retry can succeed.
                 if not is_namespace_terminating(error):
@@ -238,15 +243,17 @@ class DaemonSets(Controller):
             self._expectations.creation_seen(key, len(nodes) - done.successes)
         return done.error
 
-    async def _delete(self, key: Key, edition: Edition, pod: ReadOnlyObject) -> ApiError | None:
+    async def _delete_pod(self, key: Key, edition: Edition, pod: ReadOnlyObject) -> ApiError | None:
         try:
-            await self._hand.delete(key_of(pod), edition.daemon_set)
+            await self._pod_control.delete(key_of(pod), edition.daemon_set)
         except ApiError as error:
             self._expectations.deletion_seen(key)
             return None if isinstance(error, NotFound) else error
         return None
 
-    def _status(self, daemons: dict[str, list[ReadOnlyObject]], fits: dict[str, Fit], edition: Edition) -> Object:
+    def _calculate_status(
+        self, daemons: dict[str, list[ReadOnlyObject]], fits: dict[str, Fit], edition: Edition
+    ) -> Object:
         """Return the status counts; of several pods on a node the oldest counts."""
         first = {node: by_age(pods)[0] for node, pods in daemons.items() if node in fits}
         wanted = [node for node, fit in fits.items() if fit.run]
@@ -262,7 +269,7 @@ class DaemonSets(Controller):
             "numberUnavailable": len(wanted) - available,
         }
 
-    async def _report(self, daemon_set: ReadOnlyObject, counts: Object, *, observed: bool) -> None:
+    async def _update_status(self, daemon_set: ReadOnlyObject, counts: Object, *, observed: bool) -> None:
         """Write the counts if they changed; observedGeneration only after the set was acted upon."""
         old, generation = daemon_set.get("status") or {}, daemon_set["metadata"].get("generation", 0)
         same = all(old.get(name, 0) == number for name, number in counts.items())
@@ -285,5 +292,5 @@ def _labels_and_taints(node: ReadOnlyObject) -> tuple[object, object]:
     return node["metadata"].get("labels") or {}, (node.get("spec") or {}).get("taints") or []
 
 
-def _ignore(key: Key, one: ReadOnlyObject) -> None:
+def _ignore_addition(key: Key, one: ReadOnlyObject) -> None:
     """Ignore a revision that is created with an owner: this controller created it."""

@@ -75,7 +75,7 @@ def daemon_tolerations(spec: ReadOnlyObject) -> list[ReadOnlyObject]:
         added.append(_TOLERATED_ON_HOST)
     for key, effect in added:
         wanted = {"key": key, "operator": "Exists", "effect": effect}
-        same = [index for index, one in enumerate(tolerations) if _matches(one, wanted)]
+        same = [index for index, one in enumerate(tolerations) if _is_same_toleration(one, wanted)]
         # As upstream's AddOrUpdateTolerationInPodSpec: tolerationSeconds of the user are overwritten, for daemons stay
         # for ever.
         if same:
@@ -85,7 +85,7 @@ def daemon_tolerations(spec: ReadOnlyObject) -> list[ReadOnlyObject]:
     return tolerations
 
 
-def _matches(one: ReadOnlyObject, other: ReadOnlyObject) -> bool:
+def _is_same_toleration(one: ReadOnlyObject, other: ReadOnlyObject) -> bool:
     """Return whether two tolerations differ at most in their seconds."""
     return all(one.get(name, "") == other.get(name, "") for name in ("key", "effect", "operator", "value"))
 

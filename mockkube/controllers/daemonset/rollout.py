@@ -46,7 +46,7 @@ class Edition:
         return is_available(pod, self.daemon_set["spec"].get("minReadySeconds", 0), self.now)
 
 
-def _strategy(daemon_set: ReadOnlyObject) -> ReadOnlyObject | None:
+def _rolling_update_parameters(daemon_set: ReadOnlyObject) -> ReadOnlyObject | None:
     """Return the parameters of a rolling update; None for strategy OnDelete."""
     strategy = daemon_set["spec"].get("updateStrategy") or {}
     if strategy.get("type", "RollingUpdate") != "RollingUpdate":
@@ -57,13 +57,13 @@ def _strategy(daemon_set: ReadOnlyObject) -> ReadOnlyObject | None:
 
 def surge_count(daemon_set: ReadOnlyObject, nodes: int) -> int:
     """Return on how many nodes an old and a new pod may run at the same time."""
-    rolling = _strategy(daemon_set)
+    rolling = _rolling_update_parameters(daemon_set)
     return 0 if rolling is None else scaled(rolling.get("maxSurge", 0), nodes, math.ceil)
 
 
 def unavailable_count(daemon_set: ReadOnlyObject, nodes: int) -> int:
     """Return on how many nodes pods may be unavailable during an update."""
-    rolling = _strategy(daemon_set)
+    rolling = _rolling_update_parameters(daemon_set)
     return 0 if rolling is None else scaled(rolling.get("maxUnavailable", 0), nodes, math.ceil)
 
 
@@ -107,14 +107,14 @@ def on_node(
     if surge_count(edition.daemon_set, 1) == 0:
         moves.delete += by_age(running)[1:]
     elif len(running) > 1:
-        moves.delete += _surplus(running, edition)
+        moves.delete += _surplus_with_surge(running, edition)
     # Upstream creates the replacement only with surge here; without it the node is found empty in the next sync.
     elif not running and fit.run:
         moves.create.append(node)
     return moves
 
 
-def _surplus(running: Sequence[ReadOnlyObject], edition: Edition) -> list[ReadOnlyObject]:
+def _surplus_with_surge(running: Sequence[ReadOnlyObject], edition: Edition) -> list[ReadOnlyObject]:
     """Return the pods to delete on a node that may have an old and a new pod while surging."""
     new: ReadOnlyObject | None = None
     old: ReadOnlyObject | None = None
@@ -132,7 +132,7 @@ def _surplus(running: Sequence[ReadOnlyObject], edition: Edition) -> list[ReadOn
     return surplus
 
 
-def _pair(
+def _new_and_old_pod(
     pods: Sequence[ReadOnlyObject], edition: Edition
 ) -> tuple[ReadOnlyObject | None, ReadOnlyObject | None] | None:
     """Return the new and the old pod of a node; None if there are several of either."""
@@ -151,15 +151,15 @@ def roll(daemons: Daemons, fits: Mapping[str, Fit], edition: Edition) -> Moves:
     surge = surge_count(edition.daemon_set, desired)
     unavailable = unavailable_count(edition.daemon_set, desired)
     if surge > 0:
-        return _roll_with_surge(daemons, fits, edition, surge, desired)
-    return _roll_in_place(daemons, edition, max(unavailable, 1) if desired else unavailable)
+        return _update_with_surge(daemons, fits, edition, surge, desired)
+    return _update_unavailable(daemons, edition, max(unavailable, 1) if desired else unavailable)
 
 
-def _roll_in_place(daemons: Daemons, edition: Edition, unavailable_max: int) -> Moves:
+def _update_unavailable(daemons: Daemons, edition: Edition, unavailable_max: int) -> Moves:
     """Return the old pods to delete within maxUnavailable; unavailable ones always go."""
     missing, due, candidates = 0, [], []
     for pods in daemons.values():
-        pair = _pair(pods, edition)
+        pair = _new_and_old_pod(pods, edition)
         if pair is None or (pair[0] is None) == (pair[1] is None):
             missing += 1
             continue
@@ -175,7 +175,7 @@ def _roll_in_place(daemons: Daemons, edition: Edition, unavailable_max: int) -> 
     return Moves(delete=[*due, *candidates[: max(unavailable_max - missing, 0)]])
 
 
-def _roll_with_surge(
+def _update_with_surge(
     daemons: Daemons, fits: Mapping[str, Fit], edition: Edition, surge_max: int, desired: int
 ) -> Moves:
     """Return the nodes that get a new pod beside the old one, and the old pods that can go."""
@@ -183,7 +183,7 @@ def _roll_with_surge(
     misplaced: list[ReadOnlyObject] = []
     candidates: list[str] = []
     for node, pods in daemons.items():
-        pair = _pair(pods, edition)
+        pair = _new_and_old_pod(pods, edition)
         if pair is None:
             surging += 1
             continue

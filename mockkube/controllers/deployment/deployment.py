@@ -80,10 +80,10 @@ class Deployments(Controller):
 
         set_handler = Heirs(self.deployments, "Deployment", added=look, updated=look, deleted=look)
         self.sets = self.follow("ReplicaSet", set_handler.heed)
-        self.pods = self.follow("Pod", self._pod_changed)
+        self.pods = self.follow("Pod", self._on_pod_change)
         self._counts_terminating = setting.capabilities.enabled("DeploymentReplicaSetTerminatingReplicas")
 
-    def _pod_changed(self, change: Change) -> None:
+    def _on_pod_change(self, change: Change) -> None:
         """Queue a deployment with strategy Recreate when its last old pod is deleted."""
         if change.type is not EventType.DELETED:
             return
@@ -92,10 +92,10 @@ class Deployments(Controller):
         # A rolling update follows the counts in the status of its sets and needs no pods.
         if deployment is None or is_rolling(deployment):
             return
-        if not any(self._pods_of(one) for one in owned_by(self.sets, deployment["metadata"]["uid"])):
+        if not any(self._pods_of_set(one) for one in owned_by(self.sets, deployment["metadata"]["uid"])):
             self.keys.add(key_of(deployment))
 
-    def _pods_of(self, one: ReadOnlyObject) -> list[ReadOnlyObject]:
+    def _pods_of_set(self, one: ReadOnlyObject) -> list[ReadOnlyObject]:
         return owned_by(self.pods, one["metadata"]["uid"])
 
     async def reconcile(self, key: Key) -> Outcome:
@@ -113,39 +113,43 @@ class Deployments(Controller):
     async def _sync(self, deployment: ReadOnlyObject) -> Outcome:
         """Claim the sets, then handle deletion, pause, rollback, scaling or the rollout."""
         if deployment["spec"].get("selector") == {}:
-            return await self._refuse_everything(deployment)
-        sets = await self._sets_of(deployment)
+            return await self._reject_empty_selector(deployment)
+        sets = await self._claim_replica_sets(deployment)
         if deployment["metadata"].get("deletionTimestamp"):
-            rollout = await self._revise(deployment, sets)
-            return await self._report(rollout)
-        deployment = await self._note_pause(deployment)
+            rollout = await self._sync_revisions(deployment, sets)
+            return await self._sync_rollout_status(rollout)
+        deployment = await self._check_paused_conditions(deployment)
         if deployment["spec"].get("paused"):
-            return await self._scale(await self._revise(deployment, sets))
+            return await self._sync_scale(await self._sync_revisions(deployment, sets))
         # As upstream, a rollback ends the reconciliation: no set is scaled before the annotation is gone.
-        if (revision := _rollback_to(deployment)) is not None:
-            return await self._roll_back(deployment, sets, revision)
-        rollout = await self._revise(deployment, sets)
+        if (revision := _rollback_revision(deployment)) is not None:
+            return await self._rollback(deployment, sets, revision)
+        rollout = await self._sync_revisions(deployment, sets)
         # Scaling is spread over all sets before the rollout goes on, so that a large change does not all go to the new
         # set.
-        if _is_scaled(rollout):
-            return await self._scale(rollout)
-        return await (self._roll(rollout, sets) if is_rolling(rollout.deployment) else self._recreate(rollout, sets))
+        if _is_scaling_event(rollout):
+            return await self._sync_scale(rollout)
+        return await (
+            self._rollout_rolling(rollout, sets)
+            if is_rolling(rollout.deployment)
+            else self._rollout_recreate(rollout, sets)
+        )
 
-    async def _refuse_everything(self, deployment: ReadOnlyObject) -> Outcome:
+    async def _reject_empty_selector(self, deployment: ReadOnlyObject) -> Outcome:
         message = "This deployment is selecting all pods. A non-empty selector is required."
         self.events.record(deployment, WARNING, "SelectingAll", message)
         generation = deployment["metadata"].get("generation", 0)
         if counted(deployment, "observedGeneration") < generation:
-            await self._write_status(deployment, {**deployment.get("status", {}), "observedGeneration": generation})
+            await self._update_status(deployment, {**deployment.get("status", {}), "observedGeneration": generation})
         return DONE
 
-    async def _sets_of(self, deployment: ReadOnlyObject) -> list[ReadOnlyObject]:
+    async def _claim_replica_sets(self, deployment: ReadOnlyObject) -> list[ReadOnlyObject]:
         selector = selector_of(deployment)
         claims = Claims(self.client, "ReplicaSet", deployment, "Deployment", "apps/v1")
         claimable = candidates(self.sets, deployment)
         return await claims.claim(claimable, lambda one: selector.matches(one["metadata"].get("labels") or {}))
 
-    async def _note_pause(self, deployment: ReadOnlyObject) -> ReadOnlyObject:
+    async def _check_paused_conditions(self, deployment: ReadOnlyObject) -> ReadOnlyObject:
         """Set the reason of condition Progressing when the deployment was paused or resumed."""
         known = find_condition(statuses.conditions_of(deployment), statuses.PROGRESSING)
         reason = known.get("reason") if known else None
@@ -154,7 +158,7 @@ class Deployments(Controller):
         if not statuses.has_deadline(deployment) or reason == statuses.TIMED_OUT or paused == (reason == _PAUSED):
             return deployment
         progress = (_PAUSED, "Deployment is paused") if paused else ("DeploymentResumed", "Deployment is resumed")
-        return await self._write_status(deployment, self._with_progressing(deployment, "Unknown", *progress))
+        return await self._update_status(deployment, self._with_progressing(deployment, "Unknown", *progress))
 
     def _with_progressing(self, deployment: ReadOnlyObject, status: str, reason: str, message: str) -> Object:
         conditions = statuses.with_condition(
@@ -162,10 +166,10 @@ class Deployments(Controller):
         )
         return {**(deployment.get("status") or {}), "conditions": conditions}
 
-    async def _write_status(self, deployment: ReadOnlyObject, status: Object) -> ReadOnlyObject:
+    async def _update_status(self, deployment: ReadOnlyObject, status: Object) -> ReadOnlyObject:
         return await self.client.update("Deployment", {**deployment, "status": status}, subresource="status")
 
-    async def _revise(
+    async def _sync_revisions(
         self, deployment: ReadOnlyObject, sets: Sequence[ReadOnlyObject], *, create: bool = False
     ) -> Rollout:
         """Find the new set and sync its revision; with `create` create it if it is missing."""
@@ -173,11 +177,11 @@ class Deployments(Controller):
         old = tuple(one for one in by_age(sets) if new is None or one["metadata"]["uid"] != new["metadata"]["uid"])
         revision = max((revision_of(one) for one in old), default=0) + 1
         if new is not None:
-            return await self._revise_new(Rollout(deployment, new, old), new, revision)
+            return await self._update_new_set(Rollout(deployment, new, old), new, revision)
         rollout = Rollout(deployment, None, old)
-        return await self._make_new(rollout, revision) if create else rollout
+        return await self._create_new_set(rollout, revision) if create else rollout
 
-    async def _revise_new(self, rollout: Rollout, new: ReadOnlyObject, revision: int) -> Rollout:
+    async def _update_new_set(self, rollout: Rollout, new: ReadOnlyObject, revision: int) -> Rollout:
         """Update annotations of the new set and the deployment's revision."""
         deployment = rollout.deployment
         annotations = annotated_for(deployment, annotations_of(new), revision, exists=True)
@@ -193,9 +197,9 @@ class Deployments(Controller):
         if statuses.has_deadline(deployment) and known is None:
             message = f'Found new replica set "{new["metadata"]["name"]}"'
             status = self._with_progressing(deployment, "True", "FoundNewReplicaSet", message)
-        return await self._number(rollout, annotations.get(REVISION, ""), status)
+        return await self._sync_deployment_revision(rollout, annotations.get(REVISION, ""), status)
 
-    async def _number(self, rollout: Rollout, revision: str, status: Object | None) -> Rollout:
+    async def _sync_deployment_revision(self, rollout: Rollout, revision: str, status: Object | None) -> Rollout:
         """Write the deployment's revision annotation, and the status with it, if either changed."""
         deployment = rollout.deployment
         if annotations_of(deployment).get(REVISION) != revision:
@@ -203,10 +207,10 @@ class Deployments(Controller):
         elif status is None:
             return rollout
         # A status update may change annotations too, so one write suffices.
-        written = await self._write_status(deployment, status or deployment.get("status") or {})
+        written = await self._update_status(deployment, status or deployment.get("status") or {})
         return replace(rollout, deployment=written)
 
-    async def _make_new(self, rollout: Rollout, revision: int) -> Rollout:
+    async def _create_new_set(self, rollout: Rollout, revision: int) -> Rollout:
         """Create the new set; on a name collision with another template count it and raise."""
         deployment = rollout.deployment
         new_set = set_named(deployment, revision)
@@ -216,21 +220,23 @@ class Deployments(Controller):
         try:
             new = await self.client.create("ReplicaSet", new_set)
         except AlreadyExists as error:
-            new, existed = await self._existing(deployment, name, error), True
+            new, existed = await self._resolve_name_collision(deployment, name, error), True
         except ApiError as error:
             if not is_namespace_terminating(error):
-                await self._report_no_set(deployment, name, error)
+                await self._report_create_error(deployment, name, error)
             raise
         status = None
         if not existed:
             if size := wanted(new):
-                self._tell_scaled(deployment, new, 0, size)
+                self._record_scaling(deployment, new, 0, size)
             if statuses.has_deadline(deployment):
                 message = f'Created new replica set "{name}"'
                 status = self._with_progressing(deployment, "True", "NewReplicaSetCreated", message)
-        return await self._number(replace(rollout, new=new), str(revision), status)
+        return await self._sync_deployment_revision(replace(rollout, new=new), str(revision), status)
 
-    async def _existing(self, deployment: ReadOnlyObject, name: str, error: AlreadyExists) -> ReadOnlyObject:
+    async def _resolve_name_collision(
+        self, deployment: ReadOnlyObject, name: str, error: AlreadyExists
+    ) -> ReadOnlyObject:
         """Return the set of that name if it is this deployment's; else count a collision and raise."""
         present = self.sets.get(Key(deployment["metadata"]["namespace"], name))
         if present is None:
@@ -240,27 +246,29 @@ class Deployments(Controller):
             return present
         status = deployment.get("status") or {}
         # The retry computes another hash with the new collision count.
-        await self._write_status(deployment, {**status, "collisionCount": status.get("collisionCount", 0) + 1})
+        await self._update_status(deployment, {**status, "collisionCount": status.get("collisionCount", 0) + 1})
         raise error
 
-    async def _report_no_set(self, deployment: ReadOnlyObject, name: str, error: ApiError) -> None:
+    async def _report_create_error(self, deployment: ReadOnlyObject, name: str, error: ApiError) -> None:
         """Record an event and condition Progressing for a set that could not be created."""
         message = f'Failed to create new replica set "{name}": {error.message}'
         self.events.record(deployment, WARNING, _CREATE_ERROR, message)
         if statuses.has_deadline(deployment):
             status = self._with_progressing(deployment, "False", _CREATE_ERROR, message)
             try:
-                await self._write_status(deployment, status)
+                await self._update_status(deployment, status)
             except ApiError:
                 # The creation error is raised by the caller; that of this write would only hide it.
                 return
 
-    def _tell_scaled(self, deployment: ReadOnlyObject, one: ReadOnlyObject, before: int, after: int) -> None:
+    def _record_scaling(self, deployment: ReadOnlyObject, one: ReadOnlyObject, before: int, after: int) -> None:
         way = "up" if before < after else "down"
         message = f"Scaled {way} replica set {one['metadata']['name']} from {before} to {after}"
         self.events.record(deployment, NORMAL, "ScalingReplicaSet", message)
 
-    async def _resize(self, rollout: Rollout, one: ReadOnlyObject, size: int, *, force: bool = False) -> Rollout:
+    async def _scale_replica_set(
+        self, rollout: Rollout, one: ReadOnlyObject, size: int, *, force: bool = False
+    ) -> Rollout:
         """Scale a set; with `force` also update its annotations about the deployment's size."""
         before = wanted(one)
         size_annotations = sizes_annotated(rollout.deployment)
@@ -271,18 +279,18 @@ class Deployments(Controller):
         changed["spec"] = {**one["spec"], "replicas": size}
         written = await self.client.update("ReplicaSet", changed)
         if before != size:
-            self._tell_scaled(rollout.deployment, one, before, size)
+            self._record_scaling(rollout.deployment, one, before, size)
         return rollout.with_set(written)
 
-    async def _scale(self, rollout: Rollout) -> Outcome:
+    async def _sync_scale(self, rollout: Rollout) -> Outcome:
         """Scale the sets of a paused or resized deployment; clean up while paused."""
-        rollout = await self._spread(rollout)
+        rollout = await self._scale_all_sets(rollout)
         deployment = rollout.deployment
-        if deployment["spec"].get("paused") and _rollback_to(deployment) is None:
-            await self._tidy(rollout)
-        return await self._report(rollout)
+        if deployment["spec"].get("paused") and _rollback_revision(deployment) is None:
+            await self._cleanup_deployment(rollout)
+        return await self._sync_rollout_status(rollout)
 
-    async def _spread(self, rollout: Rollout) -> Rollout:
+    async def _scale_all_sets(self, rollout: Rollout) -> Rollout:
         """Scale the only active set, or distribute the replicas over all active sets."""
         deployment = rollout.deployment
         running = active(rollout.every)
@@ -291,39 +299,39 @@ class Deployments(Controller):
             newest = rollout.new or (by_age(rollout.old)[-1] if rollout.old else None)
             if (only := running[0] if running else newest) is None:
                 return rollout
-            return await self._resize(rollout, only, wanted(deployment))
+            return await self._scale_replica_set(rollout, only, wanted(deployment))
         if sizes.is_saturated(deployment, rollout.new):
             for one in active(rollout.old):
-                rollout = await self._resize(rollout, one, 0)
+                rollout = await self._scale_replica_set(rollout, one, 0)
             return rollout
         if is_rolling(deployment):
             for one, size in sizes.proportional_sizes(deployment, rollout.new, rollout.old):
-                rollout = await self._resize(rollout, one, size, force=True)
+                rollout = await self._scale_replica_set(rollout, one, size, force=True)
         return rollout
 
-    async def _roll(self, rollout: Rollout, sets: Sequence[ReadOnlyObject]) -> Outcome:
+    async def _rollout_rolling(self, rollout: Rollout, sets: Sequence[ReadOnlyObject]) -> Outcome:
         """Grow the new set or shrink the old ones by one step of a rolling update."""
         if rollout.new is None:
-            rollout = await self._revise(rollout.deployment, sets, create=True)
+            rollout = await self._sync_revisions(rollout.deployment, sets, create=True)
         assert rollout.new is not None, "it was made"
         before = rollout
-        rollout = await self._grow_new(rollout, rollout.new)
+        rollout = await self._reconcile_new_set(rollout, rollout.new)
         # As upstream, one step per reconciliation: old sets shrink only when the new one does not grow.
         if rollout is before:
-            rollout = await self._shrink_old(rollout)
+            rollout = await self._reconcile_old_sets(rollout)
         if rollout is before and sizes_complete(rollout.deployment):
-            await self._tidy(rollout)
-        return await self._report(rollout, progress=True)
+            await self._cleanup_deployment(rollout)
+        return await self._sync_rollout_status(rollout, progress=True)
 
-    async def _grow_new(self, rollout: Rollout, new: ReadOnlyObject) -> Rollout:
+    async def _reconcile_new_set(self, rollout: Rollout, new: ReadOnlyObject) -> Rollout:
         size = wanted(rollout.deployment)
         if wanted(new) == size:
             return rollout
         if wanted(new) < size:
             size = sizes.new_set_size(rollout.deployment, rollout.every, wanted(new))
-        return await self._resize(rollout, new, size)
+        return await self._scale_replica_set(rollout, new, size)
 
-    async def _shrink_old(self, rollout: Rollout) -> Rollout:
+    async def _reconcile_old_sets(self, rollout: Rollout) -> Rollout:
         """Shrink old sets, unhealthy pods first, as far as enough pods stay available."""
         deployment, new = rollout.deployment, rollout.new
         assert new is not None, "old sets go only for a new one"
@@ -333,39 +341,39 @@ class Deployments(Controller):
         cut_max = total(rollout.every) - available_min - (wanted(new) - counted(new, "availableReplicas"))
         if not old or cut_max <= 0:
             return rollout
-        rollout = await self._cut(rollout, sizes.unhealthy_cut(deployment, old, cut_max))
+        rollout = await self._scale_down(rollout, sizes.unhealthy_cut(deployment, old, cut_max))
         uids = {one["metadata"]["uid"] for one in old}
         left = [one for one in rollout.old if one["metadata"]["uid"] in uids]
-        return await self._cut(rollout, sizes.available_cut(deployment, left, [*left, new]))
+        return await self._scale_down(rollout, sizes.available_cut(deployment, left, [*left, new]))
 
-    async def _cut(self, rollout: Rollout, by_uid: dict[str, int]) -> Rollout:
+    async def _scale_down(self, rollout: Rollout, by_uid: dict[str, int]) -> Rollout:
         for one in by_age(rollout.old):
             if (size := by_uid.get(one["metadata"]["uid"])) is not None:
-                rollout = await self._resize(rollout, one, size)
+                rollout = await self._scale_replica_set(rollout, one, size)
         return rollout
 
-    async def _recreate(self, rollout: Rollout, sets: Sequence[ReadOnlyObject]) -> Outcome:
+    async def _rollout_recreate(self, rollout: Rollout, sets: Sequence[ReadOnlyObject]) -> Outcome:
         """Scale down all old sets; once their pods are gone, create and scale up the new set."""
         before = rollout
         for one in active(rollout.old):
-            rollout = await self._resize(rollout, one, 0)
+            rollout = await self._scale_replica_set(rollout, one, 0)
         # Recreate never runs old and new pods at the same time.
-        if rollout is not before or self._old_pods_left(rollout):
-            return await self._report(rollout, progress=True)
+        if rollout is not before or self._old_pods_running(rollout):
+            return await self._sync_rollout_status(rollout, progress=True)
         if rollout.new is None:
-            rollout = await self._revise(rollout.deployment, sets, create=True)
+            rollout = await self._sync_revisions(rollout.deployment, sets, create=True)
         assert rollout.new is not None, "it was made"
-        rollout = await self._resize(rollout, rollout.new, wanted(rollout.deployment))
+        rollout = await self._scale_replica_set(rollout, rollout.new, wanted(rollout.deployment))
         if sizes_complete(rollout.deployment):
-            await self._tidy(rollout)
-        return await self._report(rollout, progress=True)
+            await self._cleanup_deployment(rollout)
+        return await self._sync_rollout_status(rollout, progress=True)
 
-    def _old_pods_left(self, rollout: Rollout) -> bool:
+    def _old_pods_running(self, rollout: Rollout) -> bool:
         if total_counted(rollout.old, "replicas") > 0:
             return True
-        return any(not is_finished(pod) for one in rollout.old for pod in self._pods_of(one))
+        return any(not is_finished(pod) for one in rollout.old for pod in self._pods_of_set(one))
 
-    async def _tidy(self, rollout: Rollout) -> None:
+    async def _cleanup_deployment(self, rollout: Rollout) -> None:
         """Delete the oldest sets beyond revisionHistoryLimit that have no pods."""
         limit = rollout.deployment["spec"].get("revisionHistoryLimit")
         if limit is None or limit == statuses.NO_DEADLINE:
@@ -382,9 +390,9 @@ class Deployments(Controller):
             except NotFound:
                 continue
 
-    async def _roll_back(self, deployment: ReadOnlyObject, sets: Sequence[ReadOnlyObject], revision: int) -> Outcome:
+    async def _rollback(self, deployment: ReadOnlyObject, sets: Sequence[ReadOnlyObject], revision: int) -> Outcome:
         """Restore the template of an older revision, as the deprecated rollback annotation requests."""
-        rollout = await self._revise(deployment, sets, create=True)
+        rollout = await self._sync_revisions(deployment, sets, create=True)
         deployment, name = rollout.deployment, rollout.deployment["metadata"]["name"]
         wanted_revision = revision or last_revision(rollout.every)
         target = next((one for one in rollout.every if revision_of(one) == wanted_revision), None)
@@ -402,14 +410,14 @@ class Deployments(Controller):
         await self.client.update("Deployment", with_annotations(deployment, left))
         return DONE
 
-    async def _report(self, rollout: Rollout, *, progress: bool = False) -> Outcome:
+    async def _sync_rollout_status(self, rollout: Rollout, *, progress: bool = False) -> Outcome:
         """Write the status if it changed; else come back when the progress deadline is over."""
         deployment, now = rollout.deployment, self.clock.now()
         status = statuses.status_of(deployment, rollout.every, rollout.new, now, terminating=self._counts_terminating)
         if progress:
             status = statuses.with_progress(deployment, status, rollout.every, rollout.new, now)
         if status != (deployment.get("status") or {}):
-            await self._write_status(deployment, status)
+            await self._update_status(deployment, status)
             return DONE
         left = statuses.seconds_to_deadline(deployment, status, now) if progress else None
         # A rollout that is overdue without having timed out was complete once, so the deadline no longer applies.
@@ -423,12 +431,12 @@ def sizes_complete(deployment: ReadOnlyObject) -> bool:
     return statuses.is_complete(deployment, deployment.get("status") or {})
 
 
-def _rollback_to(deployment: ReadOnlyObject) -> int | None:
+def _rollback_revision(deployment: ReadOnlyObject) -> int | None:
     text = annotations_of(deployment).get(ROLLBACK_TO, "")
     return int(text) if text.isdecimal() else None
 
 
-def _is_scaled(rollout: Rollout) -> bool:
+def _is_scaling_event(rollout: Rollout) -> bool:
     """Return whether an active set was scaled for another size of the deployment."""
     size = wanted(rollout.deployment)
     desired_sizes = (sizes.annotated(one, sizes.DESIRED) for one in active(rollout.every))

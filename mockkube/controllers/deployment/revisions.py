@@ -73,14 +73,14 @@ def annotated_for(
     # A rollback reuses an old set: it gets the newest revision number, and its former ones go to the history.
     if int(known or 0) < revision:
         result[REVISION] = str(revision)
-        if known is not None and (history := _history(result.get(HISTORY, ""), known)):
+        if known is not None and (history := _append_to_history(result.get(HISTORY, ""), known)):
             result[HISTORY] = history
     if not exists:
         result |= sizes_annotated(deployment)
     return result
 
 
-def _history(history: str, known: str) -> str:
+def _append_to_history(history: str, known: str) -> str:
     """Return the history with one more revision, without the oldest if it gets too long."""
     kept = [*history.split(","), known] if history else [known]
     while len(kept) > 1 and len(",".join(kept)) > HISTORY_LENGTH_MAX:
@@ -104,7 +104,7 @@ def set_named(deployment: ReadOnlyObject, revision: int) -> Object:
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
         "metadata": {
-            "name": _name(metadata["name"], hash_value),
+            "name": _set_name(metadata["name"], hash_value),
             "namespace": metadata["namespace"],
             "labels": labels,
             "annotations": annotated_for(deployment, {}, revision, exists=False),
@@ -121,7 +121,7 @@ def set_named(deployment: ReadOnlyObject, revision: int) -> Object:
     return new_set
 
 
-def _name(deployment: str, mark: str) -> str:
+def _set_name(deployment: str, mark: str) -> str:
     # The deployment's name is cut so that the hash always fits; upstream does the same.
     return f"{deployment[: names.SUBDOMAIN_LENGTH_MAX - len(mark) - 1]}-{mark}"
 

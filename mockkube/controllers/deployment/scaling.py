@@ -54,7 +54,7 @@ def scaled(value: Any, whole: int, rounding: Callable[[float], int]) -> int:
     return int(value)
 
 
-def _fence(deployment: ReadOnlyObject) -> tuple[int, int]:
+def _resolve_fenceposts(deployment: ReadOnlyObject) -> tuple[int, int]:
     """Return maxSurge and maxUnavailable as numbers, at least one of them positive."""
     rolling = (deployment["spec"].get("strategy") or {}).get("rollingUpdate") or {}
     surge = scaled(rolling.get("maxSurge", 0), wanted(deployment), math.ceil)
@@ -65,14 +65,14 @@ def _fence(deployment: ReadOnlyObject) -> tuple[int, int]:
 
 def max_surge(deployment: ReadOnlyObject) -> int:
     """Return how many pods may exist beyond the desired number."""
-    return _fence(deployment)[0] if is_rolling(deployment) else 0
+    return _resolve_fenceposts(deployment)[0] if is_rolling(deployment) else 0
 
 
 def max_unavailable(deployment: ReadOnlyObject) -> int:
     """Return how many of the desired pods may be unavailable."""
     if not is_rolling(deployment) or wanted(deployment) == 0:
         return 0
-    return min(_fence(deployment)[1], wanted(deployment))
+    return min(_resolve_fenceposts(deployment)[1], wanted(deployment))
 
 
 def new_set_size(deployment: ReadOnlyObject, every: Sequence[ReadOnlyObject], new_replicas: int) -> int:
@@ -109,14 +109,14 @@ def proportional_sizes(
     to_add = allowed - total(sets)
     # Larger sets first; among equals newer ones grow first, and older ones shrink first.
     if to_add > 0:
-        sets.sort(key=_created, reverse=True)
+        sets.sort(key=_age_key, reverse=True)
     else:
-        sets.sort(key=_created)
+        sets.sort(key=_age_key)
     sets.sort(key=wanted, reverse=True)
     added = 0
     sizes = []
     for one in sets:
-        share = _share(one, deployment, to_add, added)
+        share = _proportion(one, deployment, to_add, added)
         added += share
         sizes.append(wanted(one) + share)
     if sizes and to_add:
@@ -125,29 +125,29 @@ def proportional_sizes(
     return list(zip(sets, sizes, strict=True))
 
 
-def _created(obj: ReadOnlyObject) -> tuple[str, str]:
+def _age_key(obj: ReadOnlyObject) -> tuple[str, str]:
     metadata = obj["metadata"]
     return metadata.get("creationTimestamp", ""), metadata["name"]
 
 
-def _share(one: ReadOnlyObject, deployment: ReadOnlyObject, to_add: int, added: int) -> int:
+def _proportion(one: ReadOnlyObject, deployment: ReadOnlyObject, to_add: int, added: int) -> int:
     if wanted(one) == 0 or to_add in (0, added):
         return 0
-    fraction, left = _fraction(one, deployment), to_add - added
+    fraction, left = _set_fraction(one, deployment), to_add - added
     return min(fraction, left) if to_add > 0 else max(fraction, left)
 
 
-def _fraction(one: ReadOnlyObject, deployment: ReadOnlyObject) -> int:
+def _set_fraction(one: ReadOnlyObject, deployment: ReadOnlyObject) -> int:
     size = wanted(deployment)
     if size == 0:
         return -wanted(one)
     before = annotated(one, MAX) or counted(deployment, "replicas")
     if before == 0:
         return 0
-    return _rounded(wanted(one) * (size + max_surge(deployment)) / before) - wanted(one)
+    return _round_half_away(wanted(one) * (size + max_surge(deployment)) / before) - wanted(one)
 
 
-def _rounded(number: float) -> int:
+def _round_half_away(number: float) -> int:
     """Round half away from zero, as Go's math.Round; Python's `round` goes to the even number."""
     return math.floor(number + 0.5) if number >= 0 else math.ceil(number - 0.5)
 
@@ -157,7 +157,7 @@ def unhealthy_cut(deployment: ReadOnlyObject, old: Sequence[ReadOnlyObject], cut
     # Unhealthy pods go first: they block a rollout without serving anybody.
     sizes: dict[str, int] = {}
     cut = 0
-    for one in sorted(old, key=_created):
+    for one in sorted(old, key=_age_key):
         missing = wanted(one) - counted(one, "availableReplicas")
         if cut < cut_max and wanted(one) > 0 and missing > 0:
             share = min(cut_max - cut, missing)
@@ -172,7 +172,7 @@ def available_cut(
     """Return the sizes, by uid, that remove available pods from old sets within maxUnavailable."""
     spare = total_counted(every, "availableReplicas") - (wanted(deployment) - max_unavailable(deployment))
     sizes: dict[str, int] = {}
-    for one in sorted(old, key=_created):
+    for one in sorted(old, key=_age_key):
         if spare > 0 and wanted(one) > 0:
             share = min(wanted(one), spare)
             sizes[one["metadata"]["uid"]] = wanted(one) - share

@@ -4,11 +4,11 @@ upstream 1.36: pkg/controller/deployment/sync.go (calculateStatus), progress.go
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 from mockkube.api.conditions import find_condition
-from mockkube.api.times import parse_time, render_time
+from mockkube.api.times import add_seconds, parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.deployment.scaling import counted, max_unavailable, total, total_counted, wanted
 
@@ -80,7 +80,7 @@ def status_of(
     old = deployment.get("status") or {}
     if "collisionCount" in old:
         status["collisionCount"] = old["collisionCount"]
-    if terminating and (leaving := _terminating(every)) is not None:
+    if terminating and (leaving := _count_terminating(every)) is not None:
         status["terminatingReplicas"] = leaving
     enough = available >= wanted(deployment) - max_unavailable(deployment)
     if enough:
@@ -91,7 +91,7 @@ def status_of(
     return status
 
 
-def _terminating(every: Sequence[ReadOnlyObject]) -> int | None:
+def _count_terminating(every: Sequence[ReadOnlyObject]) -> int | None:
     """Return the number of terminating pods; None until every synced set reports its own."""
     number = 0
     for one in every:
@@ -124,11 +124,11 @@ def with_progress(
         conditions = without_condition(conditions, PROGRESSING)
     # A complete rollout stays complete: pods that fail later must not make it time out.
     elif not _was_complete(status, known):
-        conditions = _progress(deployment, status, new, known, now)
+        conditions = _progressing_conditions(deployment, status, new, known, now)
     conditions = (
         without_condition(conditions, FAILURE)
-        if (failed := _failure(every, new)) is None
-        else _failing(conditions, failed)
+        if (failed := _find_failure(every, new)) is None
+        else _with_failure(conditions, failed)
     )
     return {**status, "conditions": conditions}
 
@@ -138,7 +138,7 @@ def _was_complete(status: ReadOnlyObject, known: ReadOnlyObject | None) -> bool:
     return same and known is not None and known.get("reason") == COMPLETE
 
 
-def _progress(
+def _progressing_conditions(
     deployment: ReadOnlyObject,
     status: ReadOnlyObject,
     new: ReadOnlyObject | None,
@@ -150,19 +150,19 @@ def _progress(
     if is_complete(deployment, status):
         message = f"{name} has successfully progressed."
         return with_condition(conditions, PROGRESSING, "True", COMPLETE, message, now)
-    if _moves(deployment, status):
+    if _is_progressing(deployment, status):
         message = f"{name} is progressing."
         # Progress renews lastUpdateTime, from which the deadline counts, even if status and reason stay the same.
         since = known["lastTransitionTime"] if known and known.get("status") == "True" else render_time(now)
         fresh = with_condition((), PROGRESSING, "True", "ReplicaSetUpdated", message, now)[0]
         return [*without_condition(conditions, PROGRESSING), {**fresh, "lastTransitionTime": since}]
-    if _timed_out(deployment, find_condition(conditions, PROGRESSING), now):
+    if _has_timed_out(deployment, find_condition(conditions, PROGRESSING), now):
         message = f"{name} has timed out progressing."
         return with_condition(conditions, PROGRESSING, "False", TIMED_OUT, message, now)
     return conditions
 
 
-def _moves(deployment: ReadOnlyObject, status: ReadOnlyObject) -> bool:
+def _is_progressing(deployment: ReadOnlyObject, status: ReadOnlyObject) -> bool:
     old = deployment.get("status") or {}
 
     def grown(name: str) -> bool:
@@ -175,18 +175,18 @@ def _moves(deployment: ReadOnlyObject, status: ReadOnlyObject) -> bool:
     return grows or outdated(status) < outdated(old)
 
 
-def _timed_out(deployment: ReadOnlyObject, known: ReadOnlyObject | None, now: datetime) -> bool:
+def _has_timed_out(deployment: ReadOnlyObject, known: ReadOnlyObject | None, now: datetime) -> bool:
     if known is None or known.get("reason") == COMPLETE:
         return False
     # Without progress the condition stays as it is, whatever the deadline is changed to.
     if known.get("reason") == TIMED_OUT:
         return True
-    return _deadline(deployment, known) < now
+    return _progress_deadline(deployment, known) < now
 
 
-def _deadline(deployment: ReadOnlyObject, known: ReadOnlyObject) -> datetime:
+def _progress_deadline(deployment: ReadOnlyObject, known: ReadOnlyObject) -> datetime:
     seconds = deployment["spec"]["progressDeadlineSeconds"]
-    return parse_time(known["lastUpdateTime"]) + timedelta(seconds=seconds)
+    return add_seconds(parse_time(known["lastUpdateTime"]), seconds)
 
 
 def seconds_to_deadline(deployment: ReadOnlyObject, status: ReadOnlyObject, now: datetime) -> float | None:
@@ -196,10 +196,10 @@ def seconds_to_deadline(deployment: ReadOnlyObject, status: ReadOnlyObject, now:
         return None
     if is_complete(deployment, status) or known.get("reason") == TIMED_OUT:
         return None
-    return (_deadline(deployment, known) - now).total_seconds()
+    return (_progress_deadline(deployment, known) - now).total_seconds()
 
 
-def _failure(every: Sequence[ReadOnlyObject], new: ReadOnlyObject | None) -> ReadOnlyObject | None:
+def _find_failure(every: Sequence[ReadOnlyObject], new: ReadOnlyObject | None) -> ReadOnlyObject | None:
     """Return condition ReplicaFailure of a set, that of the new one first."""
     for one in (*([new] if new else ()), *every):
         if (condition := find_condition(conditions_of(one), FAILURE)) is not None:
@@ -207,7 +207,7 @@ def _failure(every: Sequence[ReadOnlyObject], new: ReadOnlyObject | None) -> Rea
     return None
 
 
-def _failing(conditions: Sequence[ReadOnlyObject], failed: ReadOnlyObject) -> list[ReadOnlyObject]:
+def _with_failure(conditions: Sequence[ReadOnlyObject], failed: ReadOnlyObject) -> list[ReadOnlyObject]:
     known = find_condition(conditions, FAILURE)
     if known is not None and (known.get("status"), known.get("reason")) == (failed["status"], failed.get("reason")):
         return list(conditions)

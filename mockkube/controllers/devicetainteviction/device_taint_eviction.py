@@ -42,11 +42,11 @@ class DeviceTaintEviction(Controller):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.pods = self.follow("Pod", self._pod_changed)
-        self.claims = self.follow("ResourceClaim", self._claim_changed)
-        self.slices = self.follow("ResourceSlice", self._slice_changed)
+        self.pods = self.follow("Pod", self._on_pod_change)
+        self.claims = self.follow("ResourceClaim", self._on_claim_change)
+        self.slices = self.follow("ResourceSlice", self._on_slice_change)
         rules = setting.capabilities.enabled(RULES_GATE)
-        self.rules = self.follow("DeviceTaintRule", self._rule_changed) if rules else None
+        self.rules = self.follow("DeviceTaintRule", self._on_rule_change) if rules else None
         self.status = DeviceRuleStatus(setting, self) if rules else None
         self.operators = device_taint_rules(setting.capabilities)
         self._status_writer = PodStatusWriter(self.client, setting.capabilities)
@@ -65,27 +65,27 @@ class DeviceTaintEviction(Controller):
             registry=setting.metrics,
         )
 
-    def _pod_changed(self, change: Change) -> None:
+    def _on_pod_change(self, change: Change) -> None:
         pod, old, key = change.object, change.old, key_of(change.object)
         if change.type is EventType.DELETED:
             self._pending.pop(key, None)
-        elif old is None or _place(pod) != _place(old):
+        elif old is None or _eviction_inputs(pod) != _eviction_inputs(old):
             self.keys.add(key)
 
-    def _claim_changed(self, change: Change) -> None:
+    def _on_claim_change(self, change: Change) -> None:
         # Pods that a claim is no longer reserved for may have their eviction cancelled.
         for claim in (change.object, change.old):
             if claim is not None:
                 self._enqueue_users(claim)
 
-    def _slice_changed(self, change: Change) -> None:
+    def _on_slice_change(self, change: Change) -> None:
         spec = change.object["spec"]
         driver, pool = spec["driver"], spec["pool"]["name"]
         for claim in self.claims.list():
             if any((one["driver"], one["pool"]) == (driver, pool) for one in results_of(claim)):
                 self._enqueue_users(claim)
 
-    def _rule_changed(self, change: Change) -> None:
+    def _on_rule_change(self, change: Change) -> None:
         # Status updates come from this controller itself.
         if change.old is not None and change.old["spec"] == change.object["spec"]:
             return
@@ -108,11 +108,11 @@ class DeviceTaintEviction(Controller):
         # A pod without a node uses no device yet; the scheduler respects the taints.
         if not pod["spec"].get("nodeName"):
             return None
-        claims = (self._claim(pod, wanted) for wanted in pod["spec"].get("resourceClaims", ()))
+        claims = (self._reserved_claim(pod, wanted) for wanted in pod["spec"].get("resourceClaims", ()))
         due = (claim_eviction(claim, taints, self.operators) for claim in claims if claim is not None)
         return earliest(one for one in due if one is not None)
 
-    def _claim(self, pod: ReadOnlyObject, wanted: ReadOnlyObject) -> ReadOnlyObject | None:
+    def _reserved_claim(self, pod: ReadOnlyObject, wanted: ReadOnlyObject) -> ReadOnlyObject | None:
         """Return the claim for an entry of `resourceClaims`, if it is reserved for the pod."""
         known, uid = device_claim(pod, wanted), pod["metadata"]["uid"]
         claim = self.claims.get(Key(pod["metadata"]["namespace"], known.name)) if known.name else None
@@ -129,10 +129,10 @@ class DeviceTaintEviction(Controller):
         eviction = self.eviction_of(pod, self.taints())
         if eviction is None:
             if self._pending.pop(key, None) is not None:
-                self._tell(pod, "Cancelling deletion")
+                self._record_event(pod, "Cancelling deletion")
             return DONE
         self._pending[key] = eviction
-        self._note(eviction)
+        self._notify_rule_status(eviction)
         left = (eviction.when - self.clock.now()).total_seconds()
         if left > 0:
             return Again(after=left)
@@ -142,12 +142,12 @@ class DeviceTaintEviction(Controller):
         self._evicted[pod["metadata"]["uid"]] = None
         return DONE
 
-    def _tell(self, pod: ReadOnlyObject, message: str) -> None:
+    def _record_event(self, pod: ReadOnlyObject, message: str) -> None:
         metadata = pod["metadata"]
         about = {"apiVersion": "v1", "kind": "Pod", **{one: metadata[one] for one in ("name", "namespace", "uid")}}
         self.events.record(about, "Normal", _REASON, message)
 
-    def _note(self, eviction: Eviction) -> None:
+    def _notify_rule_status(self, eviction: Eviction) -> None:
         if self.status is not None:
             self.status.eviction_goes_on(eviction.rules)
 
@@ -160,7 +160,7 @@ class DeviceTaintEviction(Controller):
             if pod["metadata"]["uid"] != uid:
                 return
             if not terminating(pod):
-                self._tell(pod, "Marking for deletion")
+                self._record_event(pod, "Marking for deletion")
                 await self._write_condition(pod)
                 await self.client.delete("Pod", key, Deletion(uid=uid))
         except NotFound:
@@ -201,7 +201,7 @@ class DeviceTaintEviction(Controller):
         return published, allocated
 
 
-def _place(pod: ReadOnlyObject) -> object:
+def _eviction_inputs(pod: ReadOnlyObject) -> object:
     return pod["spec"].get("nodeName"), pod.get("status", {}).get("resourceClaimStatuses", [])
 
 

@@ -5,10 +5,10 @@ upstream 1.36: pkg/controller/devicetainteviction/device_taint_eviction.go
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final, NamedTuple
 
-from mockkube.api.times import parse_time
+from mockkube.api.times import add_seconds, parse_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.taints import TaintRules, compile_tolerations
 
@@ -68,7 +68,7 @@ def claim_eviction(claim: ReadOnlyObject, taints: DeviceTaints, operators: Taint
         Eviction(when, frozenset({rule} - {""}))
         for result in claim.get("status", {}).get("allocation", {}).get("devices", {}).get("results", ())
         for taint, rule in taints.evicting(result)
-        if (when := _due(taint, result.get("tolerations", ()), operators)) is not None
+        if (when := _eviction_time(taint, result.get("tolerations", ()), operators)) is not None
     ]
     return earliest(found)
 
@@ -81,11 +81,13 @@ def earliest(evictions: Iterable[Eviction]) -> Eviction | None:
     return Eviction(min(one.when for one in found), frozenset().union(*(one.rules for one in found)))
 
 
-def _due(taint: ReadOnlyObject, tolerations: Iterable[ReadOnlyObject], operators: TaintRules) -> datetime | None:
+def _eviction_time(
+    taint: ReadOnlyObject, tolerations: Iterable[ReadOnlyObject], operators: TaintRules
+) -> datetime | None:
     """Return when a taint evicts; None if it is tolerated for ever. The shortest toleration counts."""
     applicable = (one for one in tolerations if one.get("effect") == NO_EXECUTE)
     matching = [one.source for one in compile_tolerations(applicable, operators) if one.tolerates(taint)]
     if any("tolerationSeconds" not in one for one in matching):
         return None
     seconds: list[int] = [one["tolerationSeconds"] for one in matching]
-    return parse_time(taint["timeAdded"]) + timedelta(seconds=max(min(seconds, default=0), 0))
+    return add_seconds(parse_time(taint["timeAdded"]), max(min(seconds, default=0), 0))

@@ -31,7 +31,7 @@ class Evictions(Protocol):
         ...
 
 
-def _counted(count: int, one: str, many: str) -> str:
+def _pluralize(count: int, one: str, many: str) -> str:
     return f"1 {one}" if count == 1 else f"{count} {many}"
 
 
@@ -44,13 +44,13 @@ class DeviceRuleStatus(Controller):
     def __init__(self, setting: Setting, evictions: Evictions) -> None:
         super().__init__(setting)
         self._evictions = evictions
-        self._done: Counter[str] = Counter()
-        self.rules = self.follow("DeviceTaintRule", self._rule_changed)
+        self._evicted_pods: Counter[str] = Counter()
+        self.rules = self.follow("DeviceTaintRule", self._on_rule_change)
 
-    def _rule_changed(self, change: Change) -> None:
+    def _on_rule_change(self, change: Change) -> None:
         rule, old = change.object, change.old
         if change.type is EventType.DELETED:
-            del self._done[rule["metadata"]["uid"]]
+            del self._evicted_pods[rule["metadata"]["uid"]]
         elif old is None or old["spec"] != rule["spec"]:
             self.keys.add(key_of(rule))
 
@@ -63,7 +63,7 @@ class DeviceRuleStatus(Controller):
 
     def evicted(self, rules: Iterable[str]) -> None:
         """Count an evicted pod for the rules that caused it."""
-        self._done.update(rules)
+        self._evicted_pods.update(rules)
         self.eviction_goes_on(rules)
 
     async def reconcile(self, key: Key) -> Outcome:
@@ -78,7 +78,7 @@ class DeviceRuleStatus(Controller):
             since = (self.clock.now() - parse_time(old["lastTransitionTime"])).total_seconds()
             if since < PERIOD_SECONDS:
                 return Again(after=PERIOD_SECONDS - since)
-        new = {"type": _CONDITION, "observedGeneration": generation, **self._judge(rule)}
+        new = {"type": _CONDITION, "observedGeneration": generation, **self._build_condition(rule)}
         if old is None or any(old.get(name, "") != value for name, value in new.items()):
             others = [one for one in rule.get("status", {}).get("conditions") or () if one is not old]
             new["lastTransitionTime"] = render_time(self.clock.now())
@@ -87,36 +87,36 @@ class DeviceRuleStatus(Controller):
             await self.client.patch("DeviceTaintRule", key, patch, media=PatchType.MERGE, subresource="status")
         return DONE
 
-    def _judge(self, rule: ReadOnlyObject) -> Object:
-        effect, done = rule["spec"]["taint"]["effect"], self._done[rule["metadata"]["uid"]]
+    def _build_condition(self, rule: ReadOnlyObject) -> Object:
+        effect, done = rule["spec"]["taint"]["effect"], self._evicted_pods[rule["metadata"]["uid"]]
         status, reason, message = "False", "OtherEffect", "Eviction only happens for the NoExecute effect."
         if effect == "NoExecute":
-            status, reason, message = self._progress(rule, done)
+            status, reason, message = self._describe_progress(rule, done)
         elif effect == "None":
-            reason, message = "NoEffect", self._forecast(rule)
+            reason, message = "NoEffect", self._describe_dry_run(rule)
         if done:
-            message = f"{message} {_counted(done, 'pod', 'pods')} evicted since starting the controller.".lstrip()
+            message = f"{message} {_pluralize(done, 'pod', 'pods')} evicted since starting the controller.".lstrip()
         return {"status": status, "reason": reason, "message": message}
 
-    def _progress(self, rule: ReadOnlyObject, done: int) -> tuple[str, str, str]:
+    def _describe_progress(self, rule: ReadOnlyObject, done: int) -> tuple[str, str, str]:
         pods = self._evictions.pending_for(rule)
         if not pods:
             return "False", "Completed" if done else "NotStarted", ""
         need = "1 pod needs" if len(pods) == 1 else f"{len(pods)} pods need"
-        return "True", "PodsPendingEviction", f"{need} to be evicted in {_namespaces(pods)}."
+        return "True", "PodsPendingEviction", f"{need} to be evicted in {_count_namespaces(pods)}."
 
-    def _forecast(self, rule: ReadOnlyObject) -> str:
+    def _describe_dry_run(self, rule: ReadOnlyObject) -> str:
         published, allocated = self._evictions.devices_under(rule)
         pods = self._evictions.pending_for(rule)
         return (
-            f"{_counted(published, 'published device', 'published devices')} selected. "
-            f"{_counted(allocated, 'allocated device', 'allocated devices')} selected. "
-            f"{_counted(len(pods), 'pod', 'pods')} would be evicted in {_namespaces(pods)} "
+            f"{_pluralize(published, 'published device', 'published devices')} selected. "
+            f"{_pluralize(allocated, 'allocated device', 'allocated devices')} selected. "
+            f"{_pluralize(len(pods), 'pod', 'pods')} would be evicted in {_count_namespaces(pods)} "
             "if the effect was NoExecute. This information will not be updated again. "
             "Recreate the DeviceTaintRule to trigger an update."
         )
 
 
-def _namespaces(pods: Sequence[ReadOnlyObject]) -> str:
+def _count_namespaces(pods: Sequence[ReadOnlyObject]) -> str:
     count = len({pod["metadata"]["namespace"] for pod in pods})
-    return _counted(count, "namespace", "different namespaces")
+    return _pluralize(count, "namespace", "different namespaces")

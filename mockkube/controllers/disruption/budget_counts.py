@@ -79,10 +79,10 @@ def disrupted(budget: ReadOnlyObject, pods: Sequence[ReadOnlyObject], now: datet
 
 def healthy(pods: Sequence[ReadOnlyObject], going: ReadOnlyObject, now: datetime) -> int:
     """Return the number of pods that are ready and neither terminating nor evicted."""
-    return sum(1 for pod in pods if not terminating(pod) and not _goes(pod, going, now) and is_ready(pod))
+    return sum(1 for pod in pods if not terminating(pod) and not _is_disrupted(pod, going, now) and is_ready(pod))
 
 
-def _goes(pod: ReadOnlyObject, going: ReadOnlyObject, now: datetime) -> bool:
+def _is_disrupted(pod: ReadOnlyObject, going: ReadOnlyObject, now: datetime) -> bool:
     since = going.get(pod["metadata"]["name"])
     return since is not None and parse_time(since) + DELETION_TIMEOUT > now
 

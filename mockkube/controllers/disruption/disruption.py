@@ -62,7 +62,7 @@ class Disruption(Controller):
     def _pod_changed(self, change: Change) -> None:
         """Queue the first budget that selects the pod; warn if there are several."""
         pod = change.object
-        found = [budget for budget in self.budgets.list(pod["metadata"]["namespace"]) if _covers(budget, pod)]
+        found = [budget for budget in self.budgets.list(pod["metadata"]["namespace"]) if _selects(budget, pod)]
         if len(found) > 1:
             metadata, name = pod["metadata"], found[0]["metadata"]["name"]
             text = f'Pod "{metadata["namespace"]}"/"{metadata["name"]}" matches multiple PodDisruptionBudgets.'
@@ -79,7 +79,7 @@ class Disruption(Controller):
         if budget is None:
             return DONE
         try:
-            return await self._count(budget)
+            return await self._try_sync(budget)
         # The status changed since: the eviction API writes disruptedPods too, so it must not be overwritten by the
         # fail-safe.
         except Conflict:
@@ -89,12 +89,12 @@ class Disruption(Controller):
             await self._fail_safe(budget, error.message)
             return DONE
 
-    async def _count(self, budget: ReadOnlyObject) -> Outcome:
+    async def _try_sync(self, budget: ReadOnlyObject) -> Outcome:
         """Compute the counts of a budget, write its status, requeue for open evictions."""
-        pods = self._pods_of(budget)
+        pods = self._find_pods(budget)
         if not pods:
             self.events.record(budget, "Normal", "NoPods", "No matching pods found")
-        wanted = await self._expected(budget, pods)
+        wanted = await self._expected_pods(budget, pods)
         now = self.clock.now()
         disrupted_pods = disrupted(budget, pods, now)
         for pod in disrupted_pods.overdue:
@@ -102,12 +102,12 @@ class Disruption(Controller):
             namespace = budget["metadata"]["namespace"]
             message = f"Pod was expected by PDB {namespace}/{namespace} to be deleted but it wasn't"
             self.events.record(pod, "Warning", "NotDeleted", message)
-        await self._write(budget, wanted, healthy(pods, disrupted_pods.since, now), disrupted_pods)
+        await self._update_status(budget, wanted, healthy(pods, disrupted_pods.since, now), disrupted_pods)
         if disrupted_pods.recheck_at is None:
             return DONE
         return Again(after=max((disrupted_pods.recheck_at - now).total_seconds(), _RECHECK_SECONDS))
 
-    def _pods_of(self, budget: ReadOnlyObject) -> list[ReadOnlyObject]:
+    def _find_pods(self, budget: ReadOnlyObject) -> list[ReadOnlyObject]:
         try:
             selector = labels.from_label_selector(budget["spec"].get("selector"))
         except BadSelector as error:
@@ -116,7 +116,7 @@ class Disruption(Controller):
         pods = self.pods.list(budget["metadata"]["namespace"])
         return [pod for pod in pods if selector.matches(pod["metadata"].get("labels", {}))]
 
-    async def _expected(self, budget: ReadOnlyObject, pods: Sequence[ReadOnlyObject]) -> Expected:
+    async def _expected_pods(self, budget: ReadOnlyObject, pods: Sequence[ReadOnlyObject]) -> Expected:
         """Return the expected pods, from the budget alone or from the pods' controllers."""
         if not needs_scale(budget):
             return expected(budget, present=len(pods), scale=0)
@@ -131,7 +131,7 @@ class Disruption(Controller):
             self.events.record(budget, "Warning", "UnmanagedPods", message)
         return expected(budget, present=len(pods), scale=scales.total())
 
-    async def _write(self, budget: ReadOnlyObject, wanted: Expected, current: int, going: Disrupted) -> None:
+    async def _update_status(self, budget: ReadOnlyObject, wanted: Expected, current: int, going: Disrupted) -> None:
         """Write counts, open evictions and condition if they changed."""
         old, spare = budget.get("status", {}), current - wanted.healthy
         status: Object = {
@@ -145,7 +145,7 @@ class Disruption(Controller):
         if going.since:
             status["disruptedPods"] = going.since
         allowed = allowed_condition(status)
-        if _unchanged(old, status, allowed):
+        if _is_unchanged(old, status, allowed):
             return
         status["conditions"] = with_condition(old.get("conditions", ()), allowed, render_time(self.clock.now()))
         await self.client.update(_BUDGET, {**budget, "status": status}, subresource="status")
@@ -165,7 +165,7 @@ class Disruption(Controller):
         await self.client.update(_BUDGET, {**budget, "status": status}, subresource="status")
 
 
-def _covers(budget: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
+def _selects(budget: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
     try:
         selector = labels.from_label_selector(budget["spec"].get("selector"))
     except BadSelector:
@@ -173,7 +173,7 @@ def _covers(budget: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
     return selector.matches(pod["metadata"].get("labels", {}))
 
 
-def _unchanged(old: ReadOnlyObject, new: ReadOnlyObject, allowed: ReadOnlyObject) -> bool:
+def _is_unchanged(old: ReadOnlyObject, new: ReadOnlyObject, allowed: ReadOnlyObject) -> bool:
     # Timestamps are not compared: writing them alone would loop.
     counts = ("currentHealthy", "desiredHealthy", "expectedPods", "disruptionsAllowed", "observedGeneration")
     if any(old.get(name, 0) != new[name] for name in counts):

@@ -36,7 +36,7 @@ class PodScales:
 
     def __init__(self, client: Client, caches: dict[str, ListWatch], definitions: ListWatch) -> None:
         """`informers` has the informers of ReplicationController, ReplicaSet, Deployment and StatefulSet by kind."""
-        self._client, self._caches, self._definitions = client, caches, definitions
+        self._client, self._informers, self._crds = client, caches, definitions
 
     async def of(self, pods: Iterable[ReadOnlyObject]) -> Scales:
         """Return the scales of the controllers of these pods; ScaleNotFound if one cannot be found."""
@@ -46,37 +46,37 @@ class PodScales:
             if reference is None:
                 scales.unmanaged.append(pod["metadata"]["name"])
             elif reference["uid"] not in scales.by_uid:
-                scale = await self._scale(reference, pod["metadata"]["namespace"])
+                scale = await self._find_scale(reference, pod["metadata"]["namespace"])
                 if scale is None:
                     raise NoScale(f'found no controllers for pod "{pod["metadata"]["name"]}"')
                 scales.by_uid[scale["metadata"]["uid"]] = scale["spec"].get("replicas", 0)
         return scales
 
-    async def _scale(self, reference: ReadOnlyObject, namespace: str) -> ReadOnlyObject | None:
+    async def _find_scale(self, reference: ReadOnlyObject, namespace: str) -> ReadOnlyObject | None:
         group = reference["apiVersion"].rpartition("/")[0]
-        if reference["kind"] in self._caches and group in ("", "apps", "extensions"):
-            return self._cached(reference, namespace)
-        return await self._asked(reference, group, namespace)
+        if reference["kind"] in self._informers and group in ("", "apps", "extensions"):
+            return self._find_in_informers(reference, namespace)
+        return await self._find_on_server(reference, group, namespace)
 
-    def _cached(self, reference: ReadOnlyObject, namespace: str) -> ReadOnlyObject | None:
-        owner = self._named(reference, namespace)
+    def _find_in_informers(self, reference: ReadOnlyObject, namespace: str) -> ReadOnlyObject | None:
+        owner = self._get_owner(reference, namespace)
         # During a rollout a Deployment has several sets; only its own replicas say how many pods are wanted.
         if owner is not None and reference["kind"] == "ReplicaSet":
             above = controller_of(owner)
             if above is not None and above["kind"] == "Deployment":
-                return self._named(above, namespace)
+                return self._get_owner(above, namespace)
         return owner
 
-    def _named(self, reference: ReadOnlyObject, namespace: str) -> ReadOnlyObject | None:
-        owner = self._caches[reference["kind"]].get(Key(namespace, reference["name"]))
+    def _get_owner(self, reference: ReadOnlyObject, namespace: str) -> ReadOnlyObject | None:
+        owner = self._informers[reference["kind"]].get(Key(namespace, reference["name"]))
         return owner if owner is not None and owner["metadata"]["uid"] == reference["uid"] else None
 
-    async def _asked(self, reference: ReadOnlyObject, group: str, namespace: str) -> ReadOnlyObject | None:
+    async def _find_on_server(self, reference: ReadOnlyObject, group: str, namespace: str) -> ReadOnlyObject | None:
         """Return the scale of a custom resource with a scale subresource; ScaleNotFound for other kinds."""
-        definition = self._definition(reference, group)
+        definition = self._find_crd(reference, group)
         path = () if definition is None else _replicas_path(definition, reference["apiVersion"])
         if definition is None:
-            self._refuse(reference, group)
+            self._raise_not_found(reference, group)
         if not path:
             raise NoScale(f"{definition['metadata']['name']} does not implement the scale subresource")
         try:
@@ -85,15 +85,15 @@ class PodScales:
             return None
         if owner["metadata"]["uid"] != reference["uid"]:
             return None
-        return {"metadata": owner["metadata"], "spec": {"replicas": _at(owner, path)}}
+        return {"metadata": owner["metadata"], "spec": {"replicas": _number_at(owner, path)}}
 
-    def _definition(self, reference: ReadOnlyObject, group: str) -> ReadOnlyObject | None:
-        for definition in self._definitions.list():
+    def _find_crd(self, reference: ReadOnlyObject, group: str) -> ReadOnlyObject | None:
+        for definition in self._crds.list():
             if custom_kind(definition).covers(reference["apiVersion"], reference["kind"]):
                 return definition
         return None
 
-    def _refuse(self, reference: ReadOnlyObject, group: str) -> NoReturn:
+    def _raise_not_found(self, reference: ReadOnlyObject, group: str) -> NoReturn:
         for kind in BUILT_IN:
             if kind.covers(reference["apiVersion"], reference["kind"]):
                 name = f"{kind.plural}.{group}" if group else kind.plural
@@ -110,7 +110,7 @@ def _replicas_path(definition: ReadOnlyObject, api_version: str) -> tuple[str, .
     return ()
 
 
-def _at(obj: ReadOnlyObject, path: Iterable[str]) -> int:
+def _number_at(obj: ReadOnlyObject, path: Iterable[str]) -> int:
     value: object = obj
     for step in path:
         value = value.get(step) if isinstance(value, dict) else None

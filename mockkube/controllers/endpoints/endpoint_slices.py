@@ -70,18 +70,18 @@ class EndpointSlices(Controller):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self.services = self.follow("Service")
-        self.pods = self.follow("Pod", self._pod_changed)
+        self.pods = self.follow("Pod", self._on_pod_change)
         self.nodes = self.cache("Node")
         slices = self.cache(SLICE)
         self._slices = Ledger(slices)
         slices.subscribe(self._slice_changed)
-        self._times = TriggerTimes()
+        self._trigger_times = TriggerTimes()
 
     def limits(self) -> RateLimiter:
         """Return the rate limiter for failed services, slower than the default as upstream."""
         return slice_limits(self)
 
-    def _pod_changed(self, change: Change) -> None:
+    def _on_pod_change(self, change: Change) -> None:
         for key in concerned(change, self.services):
             self.keys.add(key)
 
@@ -100,7 +100,7 @@ class EndpointSlices(Controller):
         service = self.services.get(key)
         if service is None:
             # The slices of a deleted service are left to the garbage collector.
-            self._times.forget(key)
+            self._trigger_times.forget(key)
             return DONE
         if not leads_to_pods(service):
             return DONE
@@ -110,20 +110,20 @@ class EndpointSlices(Controller):
             for one in self._slices.all(key.namespace)
             if _managed(one) and service_of(one) == key and not terminating(one)
         ]
-        changed_at = self._times.next(service, pods)
+        changed_at = self._trigger_times.next(service, pods)
         try:
-            await self._bring(service, pods, slices, changed_at)
+            await self._reconcile_slices(service, pods, slices, changed_at)
         except ApiError as error:
             text = f"Error updating Endpoint Slices for Service {key}: {error.message}"
             self.events.record(service, "Warning", "FailedToUpdateEndpointSlices", text)
             raise
         return DONE
 
-    async def _bring(
+    async def _reconcile_slices(
         self, service: ReadOnlyObject, pods: Sequence[ReadOnlyObject], slices: list[ReadOnlyObject], changed_at: str
     ) -> None:
         """Reconcile the slices of each address type, then delete those of other types."""
-        families, errors = _families(service), list[str]()
+        families, errors = _address_types(service), list[str]()
         for family in families:
             own = [one for one in slices if one["addressType"] == family]
             plan = self._plan(service, pods, own, family, errors)
@@ -144,18 +144,18 @@ class EndpointSlices(Controller):
         errors: list[str],
     ) -> Plan:
         """Return the plan for the slices of one address type."""
-        owned = [one for one in slices if _owned(one, service)]
-        plan = Plan(delete=[one for one in slices if not _owned(one, service)])
+        owned = [one for one in slices if _is_owned(one, service)]
+        plan = Plan(delete=[one for one in slices if not _is_owned(one, service)])
         existing: dict[PortsKey, list[ReadOnlyObject]] = {}
         for one in owned:
             existing.setdefault(ports_key(one.get("ports") or ()), []).append(one)
         wanted, ports = self._wanted(service, pods, family, errors)
         for key, endpoints in wanted.items():
-            plan.add(spread(_group(service, existing.pop(key, []), ports[key], family), endpoints))
+            plan.add(spread(_slice_group(service, existing.pop(key, []), ports[key], family), endpoints))
         plan.delete += [one for left in existing.values() for one in left]
         # Clients should be able to tell a service without endpoints from one that was not processed yet.
         if len(plan.delete) == len(slices) and not plan.create:
-            _keep_one(plan, service, family)
+            _add_placeholder(plan, service, family)
         return plan
 
     def _wanted(
@@ -167,7 +167,7 @@ class EndpointSlices(Controller):
         for pod in pods:
             if not has_endpoint(pod, also_terminating=True):
                 continue
-            offered = _ports(service, pod)
+            offered = _endpoint_ports(service, pod)
             key = ports_key(offered)
             ports.setdefault(key, offered)
             wanted.setdefault(key, [])
@@ -175,7 +175,7 @@ class EndpointSlices(Controller):
             if node is None and not service["spec"].get("publishNotReadyAddresses"):
                 # The node may not be in the informer yet. The other endpoints are written, and the key is retried for
                 # this one.
-                errors.append(_nodeless(service, pod))
+                errors.append(_missing_node_error(service, pod))
                 continue
             endpoint = _endpoint(service, pod, node, family)
             if endpoint["addresses"]:
@@ -185,7 +185,7 @@ class EndpointSlices(Controller):
     async def _carry_out(self, service: ReadOnlyObject, plan: Plan, changed_at: str) -> None:
         """Create, update and delete slices as planned."""
         # An update in place of a deletion and a creation saves a write and lets watchers see one change.
-        plan.recycle(lambda old: _owned(old, service))
+        plan.recycle(lambda old: _is_owned(old, service))
         for new_slice in [] if terminating(service) else plan.create:
             try:
                 self._slices.wrote(await self.client.create(SLICE, stamped(new_slice, changed_at)))
@@ -216,7 +216,7 @@ def stamped(endpoint_slice: Object, changed_at: str) -> Object:
     return {**endpoint_slice, "metadata": {**metadata, "annotations": annotations}}
 
 
-def _owned(endpoint_slice: ReadOnlyObject, service: ReadOnlyObject) -> bool:
+def _is_owned(endpoint_slice: ReadOnlyObject, service: ReadOnlyObject) -> bool:
     uid = service["metadata"]["uid"]
     return any(
         one["uid"] == uid and one["kind"] == "Service" and one["apiVersion"] == "v1"
@@ -224,7 +224,7 @@ def _owned(endpoint_slice: ReadOnlyObject, service: ReadOnlyObject) -> bool:
     )
 
 
-def _families(service: ReadOnlyObject) -> list[str]:
+def _address_types(service: ReadOnlyObject) -> list[str]:
     spec = service["spec"]
     if families := spec.get("ipFamilies"):
         return list(families)
@@ -234,12 +234,12 @@ def _families(service: ReadOnlyObject) -> list[str]:
     return ["IPv6" if ":" in spec["clusterIP"] else "IPv4"]
 
 
-def _own_labels(labels: ReadOnlyObject) -> Object:
+def _unreserved_labels(labels: ReadOnlyObject) -> Object:
     return {name: value for name, value in labels.items() if name not in _RESERVED}
 
 
-def _labels(service: ReadOnlyObject) -> Object:
-    labels = _own_labels(service["metadata"].get("labels", {}))
+def _slice_labels(service: ReadOnlyObject) -> Object:
+    labels = _unreserved_labels(service["metadata"].get("labels", {}))
     if is_headless(service):
         labels[HEADLESS] = ""
     return {**labels, SERVICE_NAME: service["metadata"]["name"], MANAGED_BY: MANAGER}
@@ -249,37 +249,37 @@ def _empty(service: ReadOnlyObject, ports: Sequence[ReadOnlyObject], family: str
     metadata: Object = {
         "generateName": f"{service['metadata']['name']}-",
         "namespace": service["metadata"]["namespace"],
-        "labels": _labels(service),
+        "labels": _slice_labels(service),
         "ownerReferences": [reference_to(service, "v1", "Service")],
     }
     return {"metadata": metadata, "addressType": family, "endpoints": [], "ports": list(ports)}
 
 
-def _group(
+def _slice_group(
     service: ReadOnlyObject, slices: list[ReadOnlyObject], ports: Sequence[ReadOnlyObject], family: str
 ) -> Group:
-    own = _own_labels(service["metadata"].get("labels", {}))
+    own = _unreserved_labels(service["metadata"].get("labels", {}))
     return Group(
         slices=slices,
-        labels=_labels(service),
-        stale_labels=lambda one: _own_labels(one["metadata"].get("labels", {})) != own,
+        labels=_slice_labels(service),
+        stale_labels=lambda one: _unreserved_labels(one["metadata"].get("labels", {})) != own,
         empty=lambda: _empty(service, ports, family),
         size_max=SIZE_MAX,
     )
 
 
-def _keep_one(plan: Plan, service: ReadOnlyObject, family: str) -> None:
+def _add_placeholder(plan: Plan, service: ReadOnlyObject, family: str) -> None:
     """Keep or create one slice without endpoints as a placeholder."""
     if len(plan.delete) == 1:
         (old,) = plan.delete
         empty = not old.get("endpoints") and not old.get("ports")
-        if empty and _owned(old, service) and old["metadata"].get("labels", {}) == _labels(service):
+        if empty and _is_owned(old, service) and old["metadata"].get("labels", {}) == _slice_labels(service):
             plan.delete.clear()
             return
     plan.create.append(_empty(service, [], family))
 
 
-def _ports(service: ReadOnlyObject, pod: ReadOnlyObject) -> list[ReadOnlyObject]:
+def _endpoint_ports(service: ReadOnlyObject, pod: ReadOnlyObject) -> list[ReadOnlyObject]:
     """Return the endpoint ports of a pod for the ports of a service."""
     ports = []
     for port in service["spec"].get("ports", ()):
@@ -295,7 +295,7 @@ def _ports(service: ReadOnlyObject, pod: ReadOnlyObject) -> list[ReadOnlyObject]
     return ordered_ports(ports)
 
 
-def _nodeless(service: ReadOnlyObject, pod: ReadOnlyObject) -> str:
+def _missing_node_error(service: ReadOnlyObject, pod: ReadOnlyObject) -> str:
     name, node = pod["metadata"]["name"], pod["spec"].get("nodeName", "")
     return f"skipping Pod {name} for Service {key_of(service)}: Node {node} Not Found"
 

@@ -47,16 +47,16 @@ class EndpointsController(Controller):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self.services = self.follow("Service")
-        self.pods = self.follow("Pod", self._pod_changed)
-        endpoints = self.follow("Endpoints", self._endpoints_changed)
+        self.pods = self.follow("Pod", self._on_pod_change)
+        endpoints = self.follow("Endpoints", self._on_endpoints_change)
         self._endpoints = Ledger(endpoints)
-        self._times = TriggerTimes()
+        self._trigger_times = TriggerTimes()
 
-    def _pod_changed(self, change: Change) -> None:
+    def _on_pod_change(self, change: Change) -> None:
         for key in concerned(change, self.services):
             self.keys.add(key)
 
-    def _endpoints_changed(self, change: Change) -> None:
+    def _on_endpoints_change(self, change: Change) -> None:
         # Endpoints with this annotation were locks of old leader elections and belong to no service.
         is_leader_lock = "control-plane.alpha.kubernetes.io/leader" in change.object["metadata"].get("annotations", {})
         is_deleted = change.type is EventType.DELETED
@@ -68,27 +68,27 @@ class EndpointsController(Controller):
         """Update the endpoints of a service; delete them if the service is gone."""
         service = self.services.get(key)
         if service is None:
-            self._times.forget(key)
+            self._trigger_times.forget(key)
             if self._endpoints.get(key) is not None:
                 try:
                     await self.client.delete("Endpoints", key)
                 except NotFound:
                     return DONE
         elif leads_to_pods(service):
-            await self._write(service)
+            await self._sync_service(service)
         return DONE
 
-    async def _write(self, service: ReadOnlyObject) -> None:
+    async def _sync_service(self, service: ReadOnlyObject) -> None:
         """Create or update the endpoints of a service if they changed."""
         pods = pods_of(service, self.pods)
-        changed_at = self._times.next(service, pods)
-        subsets = repacked(subset for pod in pods for subset in _subsets(service, pod))
+        changed_at = self._trigger_times.next(service, pods)
+        subsets = repacked(subset for pod in pods for subset in _pod_subsets(service, pod))
         old = self._endpoints.get(key_of(service))
         # Without this check every event of a pod would cause a write.
-        if old is not None and _is_right(old, service, subsets):
+        if old is not None and _is_up_to_date(old, service, subsets):
             return
-        metadata = _metadata(service, old, changed_at)
-        if _size(subsets) > CAPACITY:
+        metadata = _build_metadata(service, old, changed_at)
+        if _count_addresses(subsets) > CAPACITY:
             subsets = truncated(subsets)
             metadata["annotations"] = {**metadata.get("annotations", {}), _OVER_CAPACITY: "truncated"}
         endpoints: Object = {"metadata": metadata, "subsets": subsets}
@@ -98,13 +98,13 @@ class EndpointsController(Controller):
             else:
                 self._endpoints.wrote(await self.client.update("Endpoints", endpoints))
         except ApiError as error:
-            self._complain(service, old, error)
+            self._report_error(service, old, error)
 
-    def _complain(self, service: ReadOnlyObject, old: ReadOnlyObject | None, error: ApiError) -> None:
+    def _report_error(self, service: ReadOnlyObject, old: ReadOnlyObject | None, error: ApiError) -> None:
         """Record an event about a failed write and raise, except for a terminating namespace."""
         if old is None and is_namespace_terminating(error):
             return
-        name, about = key_of(service), {"apiVersion": "v1", "kind": "Endpoints", **_named(service)}
+        name, about = key_of(service), {"apiVersion": "v1", "kind": "Endpoints", **_name_and_namespace(service)}
         if old is None:
             text = f"Failed to create endpoint for service {name}: {error.message}"
             self.events.record(about, "Warning", "FailedToCreateEndpoint", text)
@@ -114,17 +114,17 @@ class EndpointsController(Controller):
         raise error
 
 
-def _named(service: ReadOnlyObject) -> Object:
+def _name_and_namespace(service: ReadOnlyObject) -> Object:
     metadata = service["metadata"]
     return {"name": metadata["name"], "namespace": metadata["namespace"]}
 
 
-def _subsets(service: ReadOnlyObject, pod: ReadOnlyObject) -> Iterator[Object]:
+def _pod_subsets(service: ReadOnlyObject, pod: ReadOnlyObject) -> Iterator[Object]:
     """Yield a subset for each service port that the pod serves."""
     spec = service["spec"]
     if not has_endpoint(pod, also_terminating=bool(spec.get("publishNotReadyAddresses"))):
         return
-    address = _address(service, pod)
+    address = _build_address(service, pod)
     if address is None:
         return
     ready = spec.get("publishNotReadyAddresses") or is_ready(pod)
@@ -134,10 +134,10 @@ def _subsets(service: ReadOnlyObject, pod: ReadOnlyObject) -> Iterator[Object]:
         yield {state: [address]}
     for port in spec.get("ports", ()):
         if (number := find_port(pod, port)) is not None:
-            yield {state: [address], "ports": [_port(port, number)]}
+            yield {state: [address], "ports": [_build_port(port, number)]}
 
 
-def _address(service: ReadOnlyObject, pod: ReadOnlyObject) -> Object | None:
+def _build_address(service: ReadOnlyObject, pod: ReadOnlyObject) -> Object | None:
     families = service["spec"].get("ipFamilies") or ("IPv6" if ":" in service["spec"].get("clusterIP", "") else "IPv4",)
     wanted = 6 if families[0] == "IPv6" else 4
     ip = next((one for one in addresses(pod) if one.version == wanted), None)
@@ -149,7 +149,7 @@ def _address(service: ReadOnlyObject, pod: ReadOnlyObject) -> Object | None:
     return address
 
 
-def _port(port: ReadOnlyObject, number: int) -> Object:
+def _build_port(port: ReadOnlyObject, number: int) -> Object:
     endpoint_port: Object = {"port": number, "protocol": port.get("protocol", "TCP")}
     if port.get("name"):
         endpoint_port["name"] = port["name"]
@@ -158,13 +158,13 @@ def _port(port: ReadOnlyObject, number: int) -> Object:
     return endpoint_port
 
 
-def _labels(service: ReadOnlyObject) -> dict[str, str]:
+def _endpoints_labels(service: ReadOnlyObject) -> dict[str, str]:
     own = {name: value for name, value in service["metadata"].get("labels", {}).items() if name != HEADLESS}
     return {**own, **({HEADLESS: ""} if is_headless(service) else {}), MANAGED_BY: _NAME}
 
 
-def _metadata(service: ReadOnlyObject, old: ReadOnlyObject | None, changed_at: str) -> Object:
-    metadata: Object = {**_named(service)} if old is None else dict(old["metadata"])
+def _build_metadata(service: ReadOnlyObject, old: ReadOnlyObject | None, changed_at: str) -> Object:
+    metadata: Object = {**_name_and_namespace(service)} if old is None else dict(old["metadata"])
     annotations = {
         name: value
         for name, value in metadata.get("annotations", {}).items()
@@ -172,26 +172,26 @@ def _metadata(service: ReadOnlyObject, old: ReadOnlyObject | None, changed_at: s
     }
     if changed_at:
         annotations[ANNOTATION] = changed_at
-    return {**metadata, "labels": _labels(service), "annotations": annotations}
+    return {**metadata, "labels": _endpoints_labels(service), "annotations": annotations}
 
 
-def _is_right(old: ReadOnlyObject, service: ReadOnlyObject, subsets: Sequence[ReadOnlyObject]) -> bool:
+def _is_up_to_date(old: ReadOnlyObject, service: ReadOnlyObject, subsets: Sequence[ReadOnlyObject]) -> bool:
     metadata, present = old["metadata"], old.get("subsets", [])
     # Endpoints at the limit are always written again: what was cut off is not known here.
-    if _size(present) > CAPACITY or _OVER_CAPACITY in metadata.get("annotations", {}):
+    if _count_addresses(present) > CAPACITY or _OVER_CAPACITY in metadata.get("annotations", {}):
         return False
-    return _labels_are_right(metadata.get("labels", {}), service) and (
+    return _has_current_labels(metadata.get("labels", {}), service) and (
         present == subsets or repacked(present) == subsets
     )
 
 
-def _labels_are_right(labels: Mapping[str, str], service: ReadOnlyObject) -> bool:
+def _has_current_labels(labels: Mapping[str, str], service: ReadOnlyObject) -> bool:
     """Return whether the labels are current; never if the service itself has a reserved label, as upstream."""
     others = {name: value for name, value in labels.items() if name not in (HEADLESS, MANAGED_BY)}
     return labels.get(MANAGED_BY) == _NAME and others == service["metadata"].get("labels", {})
 
 
-def _size(subsets: Sequence[ReadOnlyObject]) -> int:
+def _count_addresses(subsets: Sequence[ReadOnlyObject]) -> int:
     return sum(len(one.get("addresses", ())) + len(one.get("notReadyAddresses", ())) for one in subsets)
 
 

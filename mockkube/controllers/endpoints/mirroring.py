@@ -40,37 +40,37 @@ class EndpointSliceMirroring(Controller):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self.endpoints = self.follow("Endpoints")
-        self.services = self.follow("Service", self._service_changed)
+        self.services = self.follow("Service", self._on_service_change)
         slices = self.cache(SLICE)
         self._slices = Ledger(slices)
-        slices.subscribe(self._slice_changed)
+        slices.subscribe(self._on_slice_change)
 
     def limits(self) -> RateLimiter:
         """Return the rate limiter for failed Endpoints, slower than the default as upstream."""
         return slice_limits(self)
 
-    def _service_changed(self, change: Change) -> None:
+    def _on_service_change(self, change: Change) -> None:
         selects, old = bool(change.object["spec"].get("selector")), change.old
         # Only a selector that appears or goes decides whether Endpoints are mirrored.
         before = None if old is None or change.type is EventType.DELETED else bool(old["spec"].get("selector"))
         if (before is None and not selects) or (before is not None and before != selects):
             self.keys.add(key_of(change.object))
 
-    def _slice_changed(self, change: Change) -> None:
+    def _on_slice_change(self, change: Change) -> None:
         if change.type is not EventType.DELETED and self._slices.is_own(change.object):
             return
-        if _managed(change.object) and (key := service_of(change.object)) is not None:
+        if _is_managed(change.object) and (key := service_of(change.object)) is not None:
             self.keys.add_after(key, _CHANGE_SECONDS)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Update the mirrored slices, or delete them."""
         endpoints, service = self.endpoints.get(key), self.services.get(key)
-        slices = [one for one in self._slices.all(key.namespace) if _managed(one) and service_of(one) == key]
-        if endpoints is None or service is None or service["spec"].get("selector") or not _wanted(endpoints):
-            await self._carry_out(None, Plan(delete=slices))
+        slices = [one for one in self._slices.all(key.namespace) if _is_managed(one) and service_of(one) == key]
+        if endpoints is None or service is None or service["spec"].get("selector") or not _should_mirror(endpoints):
+            await self._execute_plan(None, Plan(delete=slices))
         else:
             alive = [one for one in slices if not terminating(one)]
-            await self._carry_out(endpoints, self._plan(endpoints, alive))
+            await self._execute_plan(endpoints, self._plan(endpoints, alive))
         return DONE
 
     def _plan(self, endpoints: ReadOnlyObject, slices: Sequence[ReadOnlyObject]) -> Plan:
@@ -86,14 +86,14 @@ class EndpointSliceMirroring(Controller):
             plan.delete += present[1:]
             if not present:
                 plan.create.append(desired_slice)
-            elif not _same(present[0], desired_slice):
+            elif not _is_up_to_date(present[0], desired_slice):
                 named = {name: value for name, value in desired_slice["metadata"].items() if name != "generateName"}
                 plan.update.append({**desired_slice, "metadata": {**named, "name": present[0]["metadata"]["name"]}})
         plan.delete += [one for left in existing.values() for one in left]
-        self._tell(endpoints, desired)
+        self._record_skipped(endpoints, desired)
         return plan
 
-    def _tell(self, endpoints: ReadOnlyObject, desired: "_Desired") -> None:
+    def _record_skipped(self, endpoints: ReadOnlyObject, desired: "_Desired") -> None:
         if desired.invalid:
             text = f"Skipped {desired.invalid} invalid IP addresses when mirroring to EndpointSlices"
             self.events.record(endpoints, "Warning", "InvalidIPAddress", text)
@@ -104,7 +104,7 @@ class EndpointSliceMirroring(Controller):
             )
             self.events.record(endpoints, "Warning", "TooManyAddressesToMirror", text)
 
-    async def _carry_out(self, endpoints: ReadOnlyObject | None, plan: Plan) -> None:
+    async def _execute_plan(self, endpoints: ReadOnlyObject | None, plan: Plan) -> None:
         """Create, update and delete slices as planned."""
         plan.recycle(lambda old: True)
         for new_slice in [] if endpoints is None or terminating(endpoints) else plan.create:
@@ -133,9 +133,9 @@ class _Desired:
             ports = ordered_ports([{"name": "", **port} for port in subset.get("ports", ())])
             ready = [(one, True) for one in subset.get("addresses", ())]
             waiting = [(one, False) for one in subset.get("notReadyAddresses", ())]
-            self._take(endpoints, ports, [*ready, *waiting])
+            self._add_addresses(endpoints, ports, [*ready, *waiting])
 
-    def _take(
+    def _add_addresses(
         self, endpoints: ReadOnlyObject, ports: list[ReadOnlyObject], found: Iterable[tuple[ReadOnlyObject, bool]]
     ) -> None:
         """Add the addresses of one subset to the slices of their address types."""
@@ -153,26 +153,26 @@ class _Desired:
             added += 1
             family = f"IPv{ip.version}"
             key = (family, ports_key(ports))
-            target_slice = self.slices.setdefault(key, _empty(endpoints, ports, family))
-            target_slice["endpoints"].append(_endpoint(address, str(ip), ready=ready))
+            target_slice = self.slices.setdefault(key, _new_slice(endpoints, ports, family))
+            target_slice["endpoints"].append(_build_endpoint(address, str(ip), ready=ready))
 
 
-def _managed(endpoint_slice: ReadOnlyObject) -> bool:
+def _is_managed(endpoint_slice: ReadOnlyObject) -> bool:
     return bool(endpoint_slice["metadata"].get("labels", {}).get(MANAGED_BY) == MANAGER)
 
 
-def _wanted(endpoints: ReadOnlyObject) -> bool:
+def _should_mirror(endpoints: ReadOnlyObject) -> bool:
     metadata = endpoints["metadata"]
     return metadata.get("labels", {}).get(_SKIP) != "true" and _LEADER not in metadata.get("annotations", {})
 
 
-def _endpoint(address: ReadOnlyObject, ip: str, *, ready: bool) -> Object:
+def _build_endpoint(address: ReadOnlyObject, ip: str, *, ready: bool) -> Object:
     endpoint: Object = {"addresses": [ip], "conditions": {"ready": ready}}
     endpoint.update({name: address[name] for name in ("nodeName", "targetRef", "hostname") if address.get(name)})
     return endpoint
 
 
-def _empty(endpoints: ReadOnlyObject, ports: list[ReadOnlyObject], family: str) -> Object:
+def _new_slice(endpoints: ReadOnlyObject, ports: list[ReadOnlyObject], family: str) -> Object:
     own = endpoints["metadata"]
     metadata: Object = {
         "generateName": f"{own['name']}-",
@@ -184,7 +184,7 @@ def _empty(endpoints: ReadOnlyObject, ports: list[ReadOnlyObject], family: str) 
     return {"metadata": metadata, "addressType": family, "endpoints": [], "ports": ports}
 
 
-def _same(present: ReadOnlyObject, made: ReadOnlyObject) -> bool:
+def _is_up_to_date(present: ReadOnlyObject, made: ReadOnlyObject) -> bool:
     for name in ("labels", "annotations"):
         if present["metadata"].get(name, {}) != made["metadata"][name]:
             return False

@@ -42,29 +42,29 @@ def concerned(change: Change, services: ListWatch) -> list[Key]:
     """Return the services to update after a change of a pod."""
     pod, old = change.object, change.old
     if change.type is not EventType.MODIFIED or old is None:
-        return _selecting(services, pod)
-    moved, changed = _place(pod) != _place(old), _state(pod) != _state(old)
+        return _matching_services(services, pod)
+    moved, changed = _selection_inputs(pod) != _selection_inputs(old), _endpoint_inputs(pod) != _endpoint_inputs(old)
     if not moved:
-        return _selecting(services, pod) if changed else []
-    now, before = _selecting(services, pod), _selecting(services, old)
+        return _matching_services(services, pod) if changed else []
+    now, before = _matching_services(services, pod), _matching_services(services, old)
     if changed:
         return list(dict.fromkeys((*now, *before)))
     # With only labels changed, services that select both states have nothing to update.
     return [key for key in now if key not in before] + [key for key in before if key not in now]
 
 
-def _selecting(services: ListWatch, pod: ReadOnlyObject) -> list[Key]:
+def _matching_services(services: ListWatch, pod: ReadOnlyObject) -> list[Key]:
     metadata = pod["metadata"]
     candidates = services.list(metadata["namespace"])
     labels = metadata.get("labels", {})
     return [key_of(service) for service in candidates if selects(service["spec"].get("selector"), labels)]
 
 
-def _place(pod: ReadOnlyObject) -> object:
+def _selection_inputs(pod: ReadOnlyObject) -> object:
     return pod["metadata"].get("labels", {}), pod["spec"].get("hostname"), pod["spec"].get("subdomain")
 
 
-def _state(pod: ReadOnlyObject) -> object:
+def _endpoint_inputs(pod: ReadOnlyObject) -> object:
     addresses = [one.get("ip") for one in pod.get("status", {}).get("podIPs", ())]
     return pod["metadata"].get("deletionTimestamp"), is_ready(pod), addresses
 

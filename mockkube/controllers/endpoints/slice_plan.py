@@ -53,10 +53,10 @@ def same_state(one: ReadOnlyObject, other: ReadOnlyObject) -> bool:
     """Return whether node, zone, conditions and target of an endpoint are unchanged."""
     if any(one.get(name) != other.get(name) for name in _STATE):
         return False
-    return _target(one) == _target(other)
+    return _target_reference(one) == _target_reference(other)
 
 
-def _target(endpoint: ReadOnlyObject) -> Object:
+def _target_reference(endpoint: ReadOnlyObject) -> Object:
     return {name: value for name, value in endpoint.get("targetRef", {}).items() if name != "resourceVersion"}
 
 
@@ -108,21 +108,21 @@ def spread(group: Group, wanted: Iterable[ReadOnlyObject]) -> Plan:
     missing = {identity_of(endpoint): endpoint for endpoint in wanted}
     plan, unchanged, updated = Plan(), [], []
     for old in group.slices:
-        kept, changed = _kept(old, missing)
+        kept, changed = _match_endpoints(old, missing)
         if changed and not kept:
             plan.delete.append(old)
         elif changed or group.stale_labels(old):
-            updated.append(_relabelled(old, kept, group.labels))
+            updated.append(_with_labels(old, kept, group.labels))
         else:
             unchanged.append(old)
     left = list(missing.values())
     # The fullest slices that must be written anyway are filled first.
     for one in sorted(updated, key=lambda one: -len(one["endpoints"])):
-        left = _fill(one, left, group.size_max)
+        left = _fill_slice(one, left, group.size_max)
     while left:
         # As upstream, one unchanged slice is updated only if it can take all that is left; otherwise a new one is
         # created.
-        target = _roomy(unchanged, len(left), group.size_max) if len(left) < group.size_max else None
+        target = _find_slice_to_fill(unchanged, len(left), group.size_max) if len(left) < group.size_max else None
         if target is None:
             target_slice = group.empty()
             plan.create.append(target_slice)
@@ -130,12 +130,12 @@ def spread(group: Group, wanted: Iterable[ReadOnlyObject]) -> Plan:
             unchanged.remove(target)
             target_slice = {**target, "endpoints": list(target.get("endpoints") or ())}
             updated.append(target_slice)
-        left = _fill(target_slice, left, group.size_max)
+        left = _fill_slice(target_slice, left, group.size_max)
     plan.update += updated
     return plan
 
 
-def _kept(old: ReadOnlyObject, missing: dict[Identity, ReadOnlyObject]) -> tuple[list[ReadOnlyObject], bool]:
+def _match_endpoints(old: ReadOnlyObject, missing: dict[Identity, ReadOnlyObject]) -> tuple[list[ReadOnlyObject], bool]:
     """Return the endpoints that stay in a slice, and whether any changed; these leave `missing`."""
     kept, changed = [], False
     endpoints = old.get("endpoints") or ()
@@ -147,17 +147,17 @@ def _kept(old: ReadOnlyObject, missing: dict[Identity, ReadOnlyObject]) -> tuple
     return kept, changed or len(kept) != len(endpoints)
 
 
-def _relabelled(old: ReadOnlyObject, endpoints: list[ReadOnlyObject], labels: ReadOnlyObject) -> Object:
+def _with_labels(old: ReadOnlyObject, endpoints: list[ReadOnlyObject], labels: ReadOnlyObject) -> Object:
     return {**old, "metadata": {**old["metadata"], "labels": dict(labels)}, "endpoints": endpoints}
 
 
-def _fill(one: Object, left: list[ReadOnlyObject], size_max: int) -> list[ReadOnlyObject]:
+def _fill_slice(one: Object, left: list[ReadOnlyObject], size_max: int) -> list[ReadOnlyObject]:
     room = max(size_max - len(one["endpoints"]), 0)
     one["endpoints"] += left[:room]
     return left[room:]
 
 
-def _roomy(slices: Iterable[ReadOnlyObject], count: int, size_max: int) -> ReadOnlyObject | None:
+def _find_slice_to_fill(slices: Iterable[ReadOnlyObject], count: int, size_max: int) -> ReadOnlyObject | None:
     """Return the slice that would be fullest with `count` more; None if none has room."""
     best, closest = None, size_max
     for one in slices:

@@ -52,7 +52,7 @@ _Port = tuple[tuple[str, object], ...]
 _Ready = dict[tuple[str, str], bool]
 
 
-def _key(address: ReadOnlyObject) -> tuple[str, str]:
+def _address_key(address: ReadOnlyObject) -> tuple[str, str]:
     return address["ip"], address.get("targetRef", {}).get("uid", "")
 
 
@@ -66,19 +66,19 @@ def repacked(subsets: Iterable[ReadOnlyObject]) -> list[Object]:
         for port in ports:
             ready = by_port.setdefault(tuple(sorted(port.items())), {})
             for address in subset.get("addresses", ()):
-                known.setdefault(_key(address), address)
-                ready.setdefault(_key(address), True)
+                known.setdefault(_address_key(address), address)
+                ready.setdefault(_address_key(address), True)
             for address in subset.get("notReadyAddresses", ()):
-                known.setdefault(_key(address), address)
-                ready[_key(address)] = False
+                known.setdefault(_address_key(address), address)
+                ready[_address_key(address)] = False
     together: dict[tuple[tuple[tuple[str, str], bool], ...], list[_Port]] = {}
     for packed, ready in by_port.items():
         together.setdefault(tuple(sorted(ready.items())), []).append(packed)
-    final = [_subset(dict(offered), ports, known) for offered, ports in together.items()]
+    final = [_build_subset(dict(offered), ports, known) for offered, ports in together.items()]
     return by_hash(final, _SUBSET)
 
 
-def _subset(ready: _Ready, ports: Iterable[_Port], known: dict[tuple[str, str], ReadOnlyObject]) -> Object:
+def _build_subset(ready: _Ready, ports: Iterable[_Port], known: dict[tuple[str, str], ReadOnlyObject]) -> Object:
     """Return a subset of sorted addresses and their ports."""
     subset: Object = {}
     if up := [known[key] for key, is_up in ready.items() if is_up]:

@@ -30,14 +30,14 @@ def hint(plan: Plan, unchanged: Iterable[ReadOnlyObject], distribution: str) -> 
     """Set the hints of all endpoints; slices whose hints change are added to the updates."""
     nodes = distribution == "PreferSameNode"
     for old in unchanged:
-        hinted = [_hinted(one, distribution, nodes=nodes) for one in old.get("endpoints") or ()]
+        hinted = [_with_hints(one, distribution, nodes=nodes) for one in old.get("endpoints") or ()]
         if hinted != list(old.get("endpoints") or ()):
             plan.update.append({**old, "endpoints": hinted})
     for made in (*plan.create, *plan.update):
-        made["endpoints"] = [_hinted(one, distribution, nodes=nodes) for one in made["endpoints"]]
+        made["endpoints"] = [_with_hints(one, distribution, nodes=nodes) for one in made["endpoints"]]
 
 
-def _hinted(endpoint: ReadOnlyObject, distribution: str, *, nodes: bool) -> Object:
+def _with_hints(endpoint: ReadOnlyObject, distribution: str, *, nodes: bool) -> Object:
     """Return an endpoint with the hints of a distribution."""
     bare: Object = {name: value for name, value in endpoint.items() if name != "hints"}
     if not distribution:

@@ -17,21 +17,21 @@ class TriggerTimes:
     """Last known times by service; as strings they compare like times."""
 
     def __init__(self) -> None:
-        self._seen: dict[Key, dict[str, str]] = {}
+        self._last_times: dict[Key, dict[str, str]] = {}
 
     def forget(self, service: Key) -> None:
         """Forget a deleted service."""
-        self._seen.pop(service, None)
+        self._last_times.pop(service, None)
 
     def next(self, service: ReadOnlyObject, pods: Iterable[ReadOnlyObject]) -> str:
         """Return the earliest time that is new since the last call; empty if none is."""
-        before = self._seen.get(key_of(service), {})
-        now = {pod["metadata"]["name"]: moved for pod in pods if (moved := _moved(pod))}
+        before = self._last_times.get(key_of(service), {})
+        now = {pod["metadata"]["name"]: moved for pod in pods if (moved := _ready_transition_time(pod))}
         now[""] = service["metadata"]["creationTimestamp"]
-        self._seen[key_of(service)] = now
+        self._last_times[key_of(service)] = now
         return min((time for name, time in now.items() if time > before.get(name, "")), default="")
 
 
-def _moved(pod: ReadOnlyObject) -> str:
+def _ready_transition_time(pod: ReadOnlyObject) -> str:
     ready = find_condition(pod.get("status", {}).get("conditions", ()), "Ready")
     return (ready or {}).get("lastTransitionTime") or ""

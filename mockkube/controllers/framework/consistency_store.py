@@ -31,7 +31,7 @@ class Watched:
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _WrittenVersion:
     version: int
     at: float
 
@@ -41,9 +41,9 @@ class OwnWrites:
 
     def __init__(self, clock: Clock, subsystem: str, registry: CollectorRegistry, watched: Sequence[Watched]) -> None:
         self._clock = clock
-        self._watched: Mapping[str, Watched] = {one.cache.kind: one for one in watched}
-        self._seen: dict[str, int] = {}
-        self._written: dict[Key, dict[str, _Written]] = {}
+        self._informers: Mapping[str, Watched] = {one.cache.kind: one for one in watched}
+        self._observed_versions: dict[str, int] = {}
+        self._written: dict[Key, dict[str, _WrittenVersion]] = {}
         self._skips = Counter(
             "stale_sync_skips",
             "Total number of syncs skipped due to a stale watch cache.",
@@ -51,24 +51,24 @@ class OwnWrites:
             subsystem=subsystem,
             registry=registry,
         )
-        for kind, one in self._watched.items():
-            one.cache.subscribe(partial(self._see, kind))
+        for kind, one in self._informers.items():
+            one.cache.subscribe(partial(self._observe, kind))
 
-    def _see(self, kind: str, change: Change) -> None:
+    def _observe(self, kind: str, change: Change) -> None:
         # A relist may deliver objects in any order; the newest of them says how far the informer is.
-        self._seen[kind] = max(self._seen.get(kind, 0), _version(change.object))
+        self._observed_versions[kind] = max(self._observed_versions.get(kind, 0), _numeric_version(change.object))
 
     def wrote(self, key: Key, kind: str, obj: ReadOnlyObject) -> None:
         """Record the version of an object that was written for a key."""
-        if kind in self._watched:
-            self._written.setdefault(key, {})[kind] = _Written(_version(obj), self._clock.monotonic())
+        if kind in self._informers:
+            self._written.setdefault(key, {})[kind] = _WrittenVersion(_numeric_version(obj), self._clock.monotonic())
 
     def behind(self, key: Key) -> bool:
         """Return whether an informer does not yet show a write for a key."""
         overdue = self._clock.monotonic() - SECONDS_MAX
         for kind, written in self._written.get(key, {}).items():
-            if written.version > self._seen.get(kind, 0) and written.at > overdue:
-                self._skips.labels(self._watched[kind].group, self._watched[kind].resource).inc()
+            if written.version > self._observed_versions.get(kind, 0) and written.at > overdue:
+                self._skips.labels(self._informers[kind].group, self._informers[kind].resource).inc()
                 return True
         self.forget(key)
         return False
@@ -78,7 +78,7 @@ class OwnWrites:
         self._written.pop(key, None)
 
 
-def _version(obj: ReadOnlyObject) -> int:
+def _numeric_version(obj: ReadOnlyObject) -> int:
     """Return a resourceVersion as a number; zero if it is not one."""
     text = obj["metadata"].get("resourceVersion", "")
     return int(text) if text.isdecimal() else 0

@@ -128,7 +128,7 @@ class Controller(ABC):
         self.keys: WorkQueue[Key] = WorkQueue(self.clock, self.limits(), observer=observer)
         # Informers that must sync before the first key.
         self.caches: list[ListWatch] = []
-        self._screens: dict[tuple[str, Selection], Screened] = {}
+        self._filtered_informers: dict[tuple[str, Selection], Screened] = {}
 
     def limits(self) -> RateLimiter:
         """Return the rate limiter for failed keys."""
@@ -139,9 +139,9 @@ class Controller(ABC):
         cache = self.setting.caches.of(kind, selection)
         if cache not in self.caches:
             self.caches.append(cache)
-        screen = self._screens.get((kind, selection))
+        screen = self._filtered_informers.get((kind, selection))
         if screen is None:
-            screen = self._screens[kind, selection] = Screened(cache, self.setting.caches.bad)
+            screen = self._filtered_informers[kind, selection] = Screened(cache, self.setting.caches.bad)
         return screen
 
     def blame(self, key: Key, error: Exception) -> bool:
@@ -153,7 +153,7 @@ class Controller(ABC):
 
     def pass_over(self, obj: ReadOnlyObject, error: Exception) -> bool:
         """Hide an object from this controller until it changes; False if no informer has it."""
-        screens = (screen for screen in self._screens.values() if screen.holds(obj))
+        screens = (screen for screen in self._filtered_informers.values() if screen.holds(obj))
         return any(screen.hide(obj, self.name, error) for screen in screens)
 
     def follow(self, kind: str, handler: Handler | None = None) -> ListWatch:

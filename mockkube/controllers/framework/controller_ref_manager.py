@@ -14,7 +14,7 @@ from mockkube.runtime.steps import give_way
 
 Match = Callable[[ReadOnlyObject], bool]
 # Number of objects after which other tasks may run: most objects need no request and so no await.
-_TURN: Final = 512
+_YIELD_EVERY: Final = 512
 
 
 def controller_of(obj: ReadOnlyObject) -> ReadOnlyObject | None:
@@ -66,7 +66,7 @@ class Claims:
     # Finalizers that are added with the adoption and removed with the release.
     finalizers: Sequence[str] = ()
     _checked: bool = False
-    _refusal: ApiError | None = None
+    _can_adopt_error: ApiError | None = None
 
     async def claim(self, objects: Iterable[ReadOnlyObject], match: Match) -> list[ReadOnlyObject]:
         """Return the objects that the owner owns now: adopt matching orphans, release what no longer matches.
@@ -75,10 +75,10 @@ class Claims:
         """
         owned, errors = [], list[ApiError]()
         for count, obj in enumerate(objects, 1):
-            if count % _TURN == 0:
+            if count % _YIELD_EVERY == 0:
                 await give_way()
             try:
-                if await self._claimed(obj, match):
+                if await self._claim_object(obj, match):
                     owned.append(obj)
             except NotFound:
                 continue  # deleted in the meantime
@@ -88,7 +88,7 @@ class Claims:
             raise errors[0]
         return owned
 
-    async def _claimed(self, obj: ReadOnlyObject, match: Match) -> bool:
+    async def _claim_object(self, obj: ReadOnlyObject, match: Match) -> bool:
         """Return whether the owner owns an object, after adopting or releasing it if needed."""
         uid = controller_uid(obj)
         if uid and uid != self.owner["metadata"]["uid"]:
@@ -105,15 +105,15 @@ class Claims:
         # An orphan that is being deleted is not worth adopting.
         if terminating(obj) or not match(obj) or not self._same_namespace(obj):
             return False
-        await self._adopt(obj)
+        await self._adopt_object(obj)
         return True
 
     def _same_namespace(self, obj: ReadOnlyObject) -> bool:
         namespace = self.owner["metadata"].get("namespace", "")
         return not namespace or namespace == obj["metadata"].get("namespace", "")
 
-    async def _adopt(self, obj: ReadOnlyObject) -> None:
-        await self._check_owner()
+    async def _adopt_object(self, obj: ReadOnlyObject) -> None:
+        await self._can_adopt_once()
         reference = reference_to(self.owner, self.owner_api_version, self.owner_kind)
         # The uid in the patch makes it fail on another object of the same name.
         metadata: Object = {"uid": obj["metadata"]["uid"], "ownerReferences": [reference]}
@@ -121,16 +121,16 @@ class Claims:
             metadata["finalizers"] = list(self.finalizers)
         await self.client.patch(self.kind, key_of(obj), {"metadata": metadata})
 
-    async def _check_owner(self) -> None:
+    async def _can_adopt_once(self) -> None:
         # At most one request per reconciliation, however many orphans match (upstream: canAdoptOnce).
         if not self._checked:
             self._checked = True
             try:
                 await still_wanted(self.client, self.owner_kind, self.owner)
             except ApiError as error:
-                self._refusal = error
-        if self._refusal is not None:
-            raise self._refusal
+                self._can_adopt_error = error
+        if self._can_adopt_error is not None:
+            raise self._can_adopt_error
 
     async def _release(self, obj: ReadOnlyObject) -> None:
         metadata: Object = {

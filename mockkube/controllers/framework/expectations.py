@@ -14,7 +14,7 @@ EXPIRY_SECONDS: Final = 300.0
 
 
 @dataclass(slots=True)
-class _Expected:
+class _ControlleeExpectations:
     """Expected creations and deletions of one key."""
 
     since: float
@@ -31,20 +31,20 @@ class Expectations:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._expected: dict[Hashable, _Expected] = {}
+        self._expected: dict[Hashable, _ControlleeExpectations] = {}
 
     def expect_creations(self, key: Hashable, count: int) -> None:
         """Expect so many creations, in place of earlier expectations."""
-        self._expected[key] = _Expected(self._clock.monotonic(), creations=count)
+        self._expected[key] = _ControlleeExpectations(self._clock.monotonic(), creations=count)
 
     def expect_deletions(self, key: Hashable, uids: Iterable[str]) -> None:
         """Expect these objects to be deleted or terminating, in place of earlier expectations."""
         named = set(uids)
-        self._expected[key] = _Expected(self._clock.monotonic(), deletions=len(named), uids=named)
+        self._expected[key] = _ControlleeExpectations(self._clock.monotonic(), deletions=len(named), uids=named)
 
     def expect(self, key: Hashable, *, creations: int, deletions: int) -> None:
         """Expect numbers of both, in place of earlier expectations."""
-        self._expected[key] = _Expected(self._clock.monotonic(), creations, deletions)
+        self._expected[key] = _ControlleeExpectations(self._clock.monotonic(), creations, deletions)
 
     def creation_seen(self, key: Hashable, count: int = 1) -> None:
         """Count creations that were observed, or that failed and will not be."""

@@ -14,7 +14,7 @@ SECONDS_MAX: Final = 15 * 60.0
 
 
 @dataclass(slots=True)
-class _Entry:
+class _BackoffEntry:
     seconds: float
     updated: float
 
@@ -24,13 +24,13 @@ class FailureBackoff:
 
     def __init__(self, clock: Clock, *, initial: float = INITIAL_SECONDS, seconds_max: float = SECONDS_MAX) -> None:
         self._clock, self._initial, self._seconds_max = clock, initial, seconds_max
-        self._entries: dict[Hashable, _Entry] = {}
+        self._entries: dict[Hashable, _BackoffEntry] = {}
 
     def seconds_left(self, thing: Hashable) -> float | None:
         """Return the backoff of an id; None if it is over."""
         entry = self._entries.get(thing)
         now = self._clock.monotonic()
-        if entry is None or self._is_over(entry, now) or now - entry.updated >= entry.seconds:
+        if entry is None or self._has_expired(entry, now) or now - entry.updated >= entry.seconds:
             return None
         # Upstream returns the full backoff here and not the rest of it, so callers wait longer than needed.
         return entry.seconds
@@ -38,15 +38,15 @@ class FailureBackoff:
     def next(self, thing: Hashable) -> None:
         """Double the backoff of an id that has failed again."""
         now = self._clock.monotonic()
-        self._forget_old(now)
+        self._remove_expired(now)
         entry = self._entries.get(thing)
         seconds = self._initial if entry is None else min(entry.seconds * 2, self._seconds_max)
-        self._entries[thing] = _Entry(seconds, now)
+        self._entries[thing] = _BackoffEntry(seconds, now)
 
-    def _is_over(self, entry: _Entry, now: float) -> bool:
+    def _has_expired(self, entry: _BackoffEntry, now: float) -> bool:
         # Twice the maximum, as upstream's garbage collection of backoff entries.
         return now - entry.updated > 2 * self._seconds_max
 
-    def _forget_old(self, now: float) -> None:
-        for backoff_id in [backoff_id for backoff_id, entry in self._entries.items() if self._is_over(entry, now)]:
+    def _remove_expired(self, now: float) -> None:
+        for backoff_id in [backoff_id for backoff_id, entry in self._entries.items() if self._has_expired(entry, now)]:
             del self._entries[backoff_id]

@@ -37,7 +37,7 @@ class Cause(StrEnum):
 
 
 @dataclass(slots=True)
-class _Pair:
+class _PairHistory:
     """Recent failures and replacements of one controller and object."""
 
     failed: deque[float] = field(default_factory=lambda: deque(maxlen=_MOMENTS_MAX))
@@ -54,8 +54,8 @@ class Loops(Collector):
 
     def __init__(self, clock: Clock, bell: Bell | None = None) -> None:
         """Notify the signal when a loop begins or a failing one ends; a churning one ends by time alone."""
-        self._clock, self._bell = clock, bell or Bell()
-        self._pairs: OrderedDict[tuple[str, str], _Pair] = OrderedDict()
+        self._clock, self._signal = clock, bell or Bell()
+        self._pairs: OrderedDict[tuple[str, str], _PairHistory] = OrderedDict()
 
     def failed(self, controller: str, key: object, message: str, *, at_once: bool = False) -> None:
         """Count a failed reconciliation; `permanent` if it will fail until something changes."""
@@ -66,7 +66,7 @@ class Loops(Collector):
         pair.failed.append(pair.failed_at)
         pair.message = message
         if pair.failures_in_a_row >= LOOP_MIN and not looped:
-            self._bell.ring()
+            self._signal.ring()
 
     def succeeded(self, controller: str, key: object) -> None:
         """Clear the failures of a pair after a successful reconciliation."""
@@ -77,7 +77,7 @@ class Loops(Collector):
         pair.failures_in_a_row = 0
         pair.failed.clear()
         if looped:
-            self._bell.ring()
+            self._signal.ring()
 
     def created(self, controller: str, key: object) -> None:
         """Count an object created for a pair as a replacement if one was lost before."""
@@ -88,8 +88,8 @@ class Loops(Collector):
         pair.missing -= 1
         pair.replaced.append(now)
         # Only the replacement that reaches the bound notifies; further ones change nothing that is shown.
-        if _recent(pair.replaced, now - WINDOW_SECONDS) == LOOP_MIN:
-            self._bell.ring()
+        if _count_since(pair.replaced, now - WINDOW_SECONDS) == LOOP_MIN:
+            self._signal.ring()
 
     def lost(self, controller: str, key: object) -> None:
         """Count an object created for a pair that was lost although it was wanted."""
@@ -114,11 +114,11 @@ class Loops(Collector):
             family.add_metric([loop.controller, loop.object, loop.cause], loop.per_minute)
         yield family
 
-    def _pair(self, controller: str, key: str) -> _Pair:
+    def _pair(self, controller: str, key: str) -> _PairHistory:
         name = (controller, key)
         pair = self._pairs.get(name)
         if pair is None:
-            pair = self._pairs[name] = _Pair()
+            pair = self._pairs[name] = _PairHistory()
             if len(self._pairs) > _PAIRS_MAX:
                 self._pairs.popitem(last=False)
         else:
@@ -129,13 +129,13 @@ class Loops(Collector):
         since, stale = self._clock.monotonic() - WINDOW_SECONDS, self._clock.monotonic() - STALE_SECONDS
         for (controller, key), pair in self._pairs.items():
             if pair.failures_in_a_row >= LOOP_MIN and pair.failed_at > stale:
-                yield Loop(controller, key, Cause.FAILING, _recent(pair.failed, since), pair.message)
-            replaced = _recent(pair.replaced, since)
+                yield Loop(controller, key, Cause.FAILING, _count_since(pair.failed, since), pair.message)
+            replaced = _count_since(pair.replaced, since)
             if replaced >= LOOP_MIN:
                 yield Loop(controller, key, Cause.CHURNING, replaced)
 
 
-def _recent(moments: deque[float], since: float) -> int:
+def _count_since(moments: deque[float], since: float) -> int:
     while moments and moments[0] < since:
         moments.popleft()
     return len(moments)

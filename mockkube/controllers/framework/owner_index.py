@@ -58,7 +58,7 @@ class Heirs:
     ) -> None:
         """`selector` returns the orphans an owner would adopt; an empty selector adopts none."""
         self._owners, self._kind, self._selector = owners, kind, selector
-        self._added, self._updated, self._deleted = added, updated, deleted
+        self._on_add, self._on_update, self._on_delete = added, updated, deleted
 
     @property
     def name(self) -> str:
@@ -73,46 +73,48 @@ class Heirs:
         """Notify the owners of a changed object; the start of termination counts as deletion."""
         obj = change.object
         # As upstream: a replacement is created when termination starts, and the final deletion then changes nothing.
-        if change.type is EventType.DELETED or (obj["metadata"].get("deletionTimestamp") and _was_alive(change)):
-            self._gone(obj, change.old)
+        if change.type is EventType.DELETED or (
+            obj["metadata"].get("deletionTimestamp") and _was_not_terminating(change)
+        ):
+            self._handle_delete(obj, change.old)
             return
         if change.type is EventType.ADDED:
-            self._come(obj)
+            self._handle_add(obj)
         else:
             assert change.old is not None, "a change has a before"
             self._changed(obj, change.old)
 
-    def _gone(self, obj: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
+    def _handle_delete(self, obj: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
         # After a missed update the last state may name another owner than the cached one: both must know.
         for one in {controller_uid(obj): obj, **({controller_uid(old): old} if old else {})}.values():
             if (owner := owner_in(self._owners, self._kind, one)) is not None:
-                self._deleted(key_of(owner), obj)
+                self._on_delete(key_of(owner), obj)
 
-    def _come(self, obj: ReadOnlyObject) -> None:
+    def _handle_add(self, obj: ReadOnlyObject) -> None:
         if controller_of(obj) is None:
-            self._offer(obj)
+            self._notify_adopters(obj)
         elif (owner := owner_in(self._owners, self._kind, obj)) is not None:
-            self._added(key_of(owner), obj)
+            self._on_add(key_of(owner), obj)
 
     def _changed(self, obj: ReadOnlyObject, old: ReadOnlyObject) -> None:
         moved = controller_uid(obj) != controller_uid(old)
         if moved and (before := owner_in(self._owners, self._kind, old)) is not None:
             # The former owner sees its old state without `old`: it must not compute delays from the transition.
-            self._updated(key_of(before), old, None)
+            self._on_update(key_of(before), old, None)
         if controller_of(obj) is not None:
             if (owner := owner_in(self._owners, self._kind, obj)) is not None:
-                self._updated(key_of(owner), obj, old)
+                self._on_update(key_of(owner), obj, old)
         # Other changes of an orphan cannot make it match a selector that it did not match before.
         elif controller_of(old) is not None or obj["metadata"].get("labels") != old["metadata"].get("labels"):
-            self._offer(obj)
+            self._notify_adopters(obj)
 
-    def _offer(self, orphan: ReadOnlyObject) -> None:
+    def _notify_adopters(self, orphan: ReadOnlyObject) -> None:
         labels = orphan["metadata"].get("labels") or {}
         for owner in self._owners.list(orphan["metadata"]["namespace"]) if labels else ():
             selector = self._selector(owner)
             if not selector.empty and selector.matches(labels):
-                self._updated(key_of(owner), orphan, None)
+                self._on_update(key_of(owner), orphan, None)
 
 
-def _was_alive(change: Change) -> bool:
+def _was_not_terminating(change: Change) -> bool:
     return change.old is None or not change.old["metadata"].get("deletionTimestamp")

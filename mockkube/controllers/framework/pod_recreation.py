@@ -31,9 +31,9 @@ class PodChurn:
 
     def __init__(self, pods: ListWatch, loops: Loops, clock: Clock) -> None:
         self._pods, self._loops, self._clock = pods, loops, clock
-        pods.subscribe(self._pod_changed)
+        pods.subscribe(self._on_pod_change)
 
-    def _pod_changed(self, change: Change) -> None:
+    def _on_pod_change(self, change: Change) -> None:
         owner = controller_of(change.object)
         # The first list delivers existing pods as ADDED; none of them was created just now.
         if owner is None or not self._pods.synced:
@@ -52,10 +52,10 @@ class PodChurn:
 
 def _is_lost(change: Change) -> bool:
     """Return whether this change ends a pod that could still have run."""
-    if change.old is None or _is_over(change.old):
+    if change.old is None or _has_ended(change.old):
         return False
-    return change.type is EventType.DELETED or _is_over(change.object)
+    return change.type is EventType.DELETED or _has_ended(change.object)
 
 
-def _is_over(pod: ReadOnlyObject) -> bool:
+def _has_ended(pod: ReadOnlyObject) -> bool:
     return terminating(pod) or pod.get("status", {}).get("phase") == "Failed"

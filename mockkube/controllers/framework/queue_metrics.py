@@ -37,10 +37,10 @@ class QueueMetrics:
 
     def of(self, queue: str) -> QueueObserver:
         """Return the observer for the queue with this name."""
-        return _Observer(self, queue)
+        return _QueueMetricsObserver(self, queue)
 
 
-class _Observer:
+class _QueueMetricsObserver:
     """Observer that counts into the metrics of one queue."""
 
     def __init__(self, metrics: QueueMetrics, queue: str) -> None:

@@ -28,48 +28,48 @@ class Throttled:
         # The controller may take its next step from this time on.
         self.paid_at = clock.monotonic()
 
-    def _spend(self) -> None:
+    def _take_token(self) -> None:
         if self._bucket is not None:
             self.paid_at = self._clock.monotonic() + self._bucket.when(self)
 
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
         """Take a token, then `Client.get`."""
-        self._spend()
+        self._take_token()
         return await self._client.get(kind, key)
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
         """Take a token, then `Client.list`."""
-        self._spend()
+        self._take_token()
         return await self._client.list(kind, selection)
 
     async def watch(self, kind: str, selection: Selection, after: str) -> Watch:
         """Take a token, then `Client.watch`."""
-        self._spend()
+        self._take_token()
         return await self._client.watch(kind, selection, after)
 
     async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
         """Take a token, then `Client.create`."""
-        self._spend()
+        self._take_token()
         return await self._client.create(kind, obj, subresource=subresource, name=name)
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
         """Take a token, then `Client.update`."""
-        self._spend()
+        self._take_token()
         return await self._client.update(kind, obj, subresource=subresource)
 
     async def patch(
         self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
         """Take a token, then `Client.patch`."""
-        self._spend()
+        self._take_token()
         return await self._client.patch(kind, key, patch, media=media, subresource=subresource)
 
     async def delete(self, kind: str, key: Key, how: Deletion = DEFAULT) -> None:
         """Take a token, then `Client.delete`."""
-        self._spend()
+        self._take_token()
         await self._client.delete(kind, key, how)
 
     async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DEFAULT) -> None:
         """Take a token, then `Client.delete_collection`."""
-        self._spend()
+        self._take_token()
         await self._client.delete_collection(kind, selection, how)

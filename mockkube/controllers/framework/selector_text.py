@@ -12,13 +12,13 @@ def selector_text(selector: ReadOnlyObject | None) -> str:
         return "nil"
     # As the generated method does: keys are sorted, and each entry is followed by a comma, the last one too.
     labels = "".join(f"{name}: {value}," for name, value in sorted(selector.get("matchLabels", {}).items()))
-    expressions = "".join(f"{_requirement(one)}," for one in selector.get("matchExpressions", ()))
+    expressions = "".join(f"{_format_requirement(one)}," for one in selector.get("matchExpressions", ()))
     return (
         f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
         f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
     )
 
 
-def _requirement(one: ReadOnlyObject) -> str:
+def _format_requirement(one: ReadOnlyObject) -> str:
     values = " ".join(one.get("values", ()))
     return f"LabelSelectorRequirement{{Key:{one['key']},Operator:{one['operator']},Values:[{values}],}}"

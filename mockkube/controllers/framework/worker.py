@@ -26,7 +26,7 @@ class ControllerWorker:
     def ready(self) -> bool:
         """Return whether a key waits, the request rate allows a step, and the informers have synced."""
         controller = self.controller
-        return controller.keys.ready() and self._paid() and self.synced()
+        return controller.keys.ready() and self._has_tokens() and self.synced()
 
     def wake_at(self) -> float | None:
         """Return when the next key is due, or when the request rate allows a step."""
@@ -51,19 +51,19 @@ class ControllerWorker:
         try:
             outcome = await controller.reconcile(key)
         except ApiError as error:
-            self._failed(key, error.message)
+            self._handle_error(key, error.message)
         # A malformed object or a bug fails its own key; the controller goes on with others.
         except Exception as error:
-            self._stumbled(key, error)
+            self._handle_exception(key, error)
         else:
-            self._settled(key, outcome)
+            self._handle_result(key, outcome)
         finally:
             controller.keys.done(key)
 
-    def _paid(self) -> bool:
+    def _has_tokens(self) -> bool:
         return self.controller.client.paid_at <= self.controller.clock.monotonic()
 
-    def _settled(self, key: Key, outcome: Outcome) -> None:
+    def _handle_result(self, key: Key, outcome: Outcome) -> None:
         controller = self.controller
         if isinstance(outcome, Again) and outcome.after is None:
             controller.keys.add_rate_limited(key)
@@ -74,16 +74,16 @@ class ControllerWorker:
             controller.keys.add_after(key, outcome.after)
         controller.loops.succeeded(controller.name, key)
 
-    def _stumbled(self, key: Key, error: Exception) -> None:
+    def _handle_exception(self, key: Key, error: Exception) -> None:
         """Skip the object that made a key fail and retry; if it is the key's own object, let the key fail."""
         controller = self.controller
         if controller.blame(key, error):
             controller.keys.add(key)
             return
         controller.setting.caches.bad.log(controller.name, "", key, error)
-        self._failed(key, describe(error), at_once=True)
+        self._handle_error(key, describe(error), at_once=True)
 
-    def _failed(self, key: Key, message: str, *, at_once: bool = False) -> None:
+    def _handle_error(self, key: Key, message: str, *, at_once: bool = False) -> None:
         """Requeue a failed key with backoff, or drop it after too many retries."""
         controller = self.controller
         controller.loops.failed(controller.name, key, message, at_once=at_once)

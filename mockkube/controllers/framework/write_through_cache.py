@@ -14,21 +14,23 @@ class Ledger:
     """Objects of one kind by key, own writes included."""
 
     def __init__(self, cache: ListWatch) -> None:
-        self._cache = cache
+        self._informer = cache
         self._written: dict[Key, ReadOnlyObject] = {}
         # resourceVersion of the last own write to each object that still exists.
-        self._own: dict[Key, str] = {}
+        self._own_versions: dict[Key, str] = {}
         # Uids of objects that were deleted here and that the informer still shows.
         self._deleted: dict[Key, str] = {}
-        cache.subscribe(self._seen)
+        cache.subscribe(self._handle_change)
 
-    def _seen(self, change: Change) -> None:
+    def _handle_change(self, change: Change) -> None:
         key, obj = key_of(change.object), change.object
         written = self._written.get(key)
-        if written is not None and (change.type is EventType.DELETED or _age(obj) >= _age(written)):
+        if written is not None and (
+            change.type is EventType.DELETED or _resource_version(obj) >= _resource_version(written)
+        ):
             del self._written[key]
         if change.type is EventType.DELETED:
-            self._own.pop(key, None)
+            self._own_versions.pop(key, None)
         # An object of the same name with another uid is new, and visible immediately.
         if change.type is EventType.DELETED or self._deleted.get(key) != obj["metadata"]["uid"]:
             self._deleted.pop(key, None)
@@ -37,40 +39,40 @@ class Ledger:
         """Return the newest known state of an object."""
         if key in self._deleted:
             return None
-        return self._written.get(key) or self._cache.get(key)
+        return self._written.get(key) or self._informer.get(key)
 
     def all(self, namespace: str = "") -> Iterator[ReadOnlyObject]:
         """Yield all objects, or those of a namespace."""
-        for obj in self._cache.list(namespace):
+        for obj in self._informer.list(namespace):
             key = key_of(obj)
             if key not in self._deleted:
                 yield self._written.get(key, obj)
         # Objects that were created here and that the informer does not show yet.
         for key, obj in list(self._written.items()):
-            if namespace in ("", key.namespace) and self._cache.get(key) is None:
+            if namespace in ("", key.namespace) and self._informer.get(key) is None:
                 yield obj
 
     def wrote(self, obj: ReadOnlyObject) -> ReadOnlyObject:
         """Record a written object and return it."""
         key = key_of(obj)
-        self._own[key] = obj["metadata"]["resourceVersion"]
-        cached = self._cache.get(key)
+        self._own_versions[key] = obj["metadata"]["resourceVersion"]
+        cached = self._informer.get(key)
         # The watch event of a write can arrive before its response.
-        if cached is None or _age(cached) < _age(obj):
+        if cached is None or _resource_version(cached) < _resource_version(obj):
             self._written[key] = obj
         return obj
 
     def is_own(self, obj: ReadOnlyObject) -> bool:
         """Return whether an object's state is that of the last write made here."""
-        return bool(self._own.get(key_of(obj)) == obj["metadata"]["resourceVersion"])
+        return bool(self._own_versions.get(key_of(obj)) == obj["metadata"]["resourceVersion"])
 
     def deleted(self, obj: ReadOnlyObject) -> None:
         """Record a deletion: the object is invisible from now on."""
         key = key_of(obj)
         self._written.pop(key, None)
-        if self._cache.get(key) is not None:
+        if self._informer.get(key) is not None:
             self._deleted[key] = obj["metadata"]["uid"]
 
 
-def _age(obj: ReadOnlyObject) -> int:
+def _resource_version(obj: ReadOnlyObject) -> int:
     return int(obj["metadata"]["resourceVersion"])

@@ -52,7 +52,7 @@ class GarbageCollector(Controller):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self.orphans = GarbageOrphaner(setting)
-        self.graph = OwnerGraph(self._check, self.orphans.enqueue, self._misplaced)
+        self.graph = OwnerGraph(self._enqueue, self.orphans.enqueue, self._report_invalid_namespace)
         self.caches.append(setting.every_kind.subscribe(self.graph.take))
         self.objects = Objects(self.client, setting.every_kind)
         self.orphans.attach(self)
@@ -65,10 +65,10 @@ class GarbageCollector(Controller):
         """Notify the signal once the monitors of all kinds have synced."""
         self.setting.every_kind.synced_bells.append(bell)
 
-    def _check(self, uid: str) -> None:
+    def _enqueue(self, uid: str) -> None:
         self.keys.add(Key("", uid))
 
-    def _misplaced(self, dependent: Vertex, uid: str) -> None:
+    def _report_invalid_namespace(self, dependent: Vertex, uid: str) -> None:
         """Record an event about an owner reference to an object in another namespace."""
         identity = dependent.identity
         reference = next((one for one in dependent.owners if one["uid"] == uid), None)
@@ -94,7 +94,7 @@ class GarbageCollector(Controller):
         if node is None:
             return DONE
         try:
-            await self._look_at(node)
+            await self._attempt_to_delete(node)
         except OwnerMisplaced:
             return DONE
         except KindUnknown:
@@ -103,7 +103,7 @@ class GarbageCollector(Controller):
         # A virtual node stays in the queue until its object was observed or found missing, as upstream.
         return Again() if still is node and node.virtual else DONE
 
-    async def _look_at(self, vertex: Vertex) -> None:
+    async def _attempt_to_delete(self, vertex: Vertex) -> None:
         """Decide about an object by its stored state: forget, finish, delete or update it."""
         # Whoever deletes it already also processes its finalizers.
         if vertex.being_deleted and not vertex.deleting_dependents:
@@ -116,22 +116,24 @@ class GarbageCollector(Controller):
         if latest is None or latest["metadata"]["uid"] != vertex.identity.uid:
             self.graph.found_missing(vertex.identity)
         elif vertex.deleting_dependents:
-            await self._finish(vertex)
+            await self._process_deleting_dependents(vertex)
         elif owners := latest["metadata"].get("ownerReferences"):
-            await self._judge(vertex, latest, owners)
+            await self._delete_or_update_owners(vertex, latest, owners)
 
-    async def _finish(self, vertex: Vertex) -> None:
+    async def _process_deleting_dependents(self, vertex: Vertex) -> None:
         """Remove the finalizer if no dependent blocks the owner; else check those that do."""
         blocking = vertex.blocking()
         if not blocking:
             await self.objects.remove_finalizer(vertex.identity, FOREGROUND)
         for dependent in blocking:
             if not dependent.deleting_dependents:
-                self._check(dependent.identity.uid)
+                self._enqueue(dependent.identity.uid)
 
-    async def _judge(self, vertex: Vertex, latest: ReadOnlyObject, owners: Iterable[ReadOnlyObject]) -> None:
+    async def _delete_or_update_owners(
+        self, vertex: Vertex, latest: ReadOnlyObject, owners: Iterable[ReadOnlyObject]
+    ) -> None:
         """Delete an object without solid owners; otherwise remove its other owners."""
-        classified = await self._verdict(vertex, owners)
+        classified = await self._classify_references(vertex, owners)
         if classified.solid:
             removable = [*classified.dangling, *classified.waiting]
             # With a solid owner the object stays; references to the others would only block or confuse later checks.
@@ -156,10 +158,10 @@ class GarbageCollector(Controller):
         except NotFound:
             self.graph.found_missing(vertex.identity)
 
-    async def _verdict(self, vertex: Vertex, owners: Iterable[ReadOnlyObject]) -> Verdict:
+    async def _classify_references(self, vertex: Vertex, owners: Iterable[ReadOnlyObject]) -> Verdict:
         classified = Verdict()
         for reference in owners:
-            owner = await self._owner(vertex, reference)
+            owner = await self._get_owner(vertex, reference)
             if owner is None:
                 classified.dangling.append(reference)
             elif owner["metadata"].get("deletionTimestamp") and has_finalizer(owner, FOREGROUND):
@@ -168,7 +170,7 @@ class GarbageCollector(Controller):
                 classified.solid.append(reference)
         return classified
 
-    async def _owner(self, vertex: Vertex, reference: ReadOnlyObject) -> ReadOnlyObject | None:
+    async def _get_owner(self, vertex: Vertex, reference: ReadOnlyObject) -> ReadOnlyObject | None:
         """Return the stored owner of a reference; None if it does not exist."""
         namespace = vertex.identity.namespace
         without, within = referred(reference, ""), referred(reference, namespace)

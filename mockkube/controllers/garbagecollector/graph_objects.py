@@ -32,17 +32,17 @@ class Objects:
             raise KindUnknown(f'no matches for kind "{identity.kind}" in version "{identity.api_version}"')
         return kind
 
-    def _place(self, identity: Identity) -> tuple[str, Key]:
+    def _kind_and_key(self, identity: Identity) -> tuple[str, Key]:
         kind = self.kind(identity)
         return kind.name, Key(identity.namespace if kind.namespaced else "", identity.name)
 
     async def get(self, identity: Identity) -> ReadOnlyObject:
         """Return the stored object of that name, with any uid."""
-        return await self._client.get(*self._place(identity))
+        return await self._client.get(*self._kind_and_key(identity))
 
     async def delete(self, identity: Identity, latest: ReadOnlyObject, policy: Propagation) -> None:
         """Delete an object unless its owners changed since it was read."""
-        name, key = self._place(identity)
+        name, key = self._kind_and_key(identity)
         how = Deletion(identity.uid, latest["metadata"]["resourceVersion"], propagation=policy)
         try:
             await self._client.delete(name, key, how)
@@ -72,7 +72,7 @@ class Objects:
         )
 
     async def _write_owners(self, identity: Identity, strategic: list[Object], change: _OwnersChange) -> None:
-        name, key = self._place(identity)
+        name, key = self._kind_and_key(identity)
         # Custom resources do not support strategic merge patches, so they are read and patched as a whole list.
         if name in _BUILT_IN:
             await self._client.patch(name, key, {"metadata": {"uid": identity.uid, "ownerReferences": strategic}})
@@ -86,7 +86,7 @@ class Objects:
 
     async def remove_finalizer(self, identity: Identity, finalizer: str) -> None:
         """Remove a finalizer from an object if it is still there."""
-        name, key = self._place(identity)
+        name, key = self._kind_and_key(identity)
 
         async def once() -> None:
             now = await self._client.get(name, key)

@@ -29,7 +29,7 @@ class NotServed(Exception):
     """The server does not serve this kind."""
 
 
-class _Asking(Throttled):
+class _MonitorClient(Throttled):
     """Client that distinguishes a kind that is not served from an unreachable server."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
@@ -62,27 +62,27 @@ class EveryKind:
         self.bell = Bell()
         # Notified when all monitors have synced for the first time.
         self.synced_bells: list[Bell] = []
-        self._client, self._clock, self._caches = _Asking(client, clock), clock, caches
+        self._client, self._clock, self._informers = _MonitorClient(client, clock), clock, caches
         self._handlers: list[Handler] = []
         self._monitors: dict[ServedKind, ListWatch] = {}
-        self._parked: dict[ServedKind, ListWatch] = {}
+        self._unserved: dict[ServedKind, ListWatch] = {}
         self._closing: list[ListWatch] = []
-        self._definitions: ListWatch | None = None
+        self._crds: ListWatch | None = None
         self._synced = False
 
     def subscribe(self, handler: Handler) -> ListWatch:
         """Call a handler for every change of any object; return the informer of CRDs, on which it depends."""
         self._handlers.append(handler)
-        for monitor in (*self._monitors.values(), *self._parked.values()):
+        for monitor in (*self._monitors.values(), *self._unserved.values()):
             monitor.subscribe(handler)
         # Monitors start with the first handler: without garbage collector and quotas nothing is watched.
-        if self._definitions is None:
+        if self._crds is None:
             for kind in BUILT_IN:
                 if kind.name not in _IGNORED:
-                    self._open(kind)
-            self._definitions = self._caches.of(DEFINITION)
-            self._definitions.subscribe(self._definition_changed)
-        return self._definitions
+                    self._start_monitor(kind)
+            self._crds = self._informers.of(DEFINITION)
+            self._crds.subscribe(self._on_crd_change)
+        return self._crds
 
     @property
     def used(self) -> bool:
@@ -108,19 +108,19 @@ class EveryKind:
     def synced(self) -> bool:
         """Return whether all monitors have synced; True for good once they have."""
         if not self._synced:
-            crds_synced = self._definitions is not None and self._definitions.synced
+            crds_synced = self._crds is not None and self._crds.synced
             self._synced = crds_synced and all(one.synced for one in self._monitors.values())
         return self._synced
 
-    def _open(self, kind: ServedKind) -> None:
+    def _start_monitor(self, kind: ServedKind) -> None:
         """Start the monitor of a kind, with all handlers."""
         monitor = ListWatch(
             self._client,
             kind.name,
             self._clock,
             owner=self.name,
-            outages=self._caches.outages,
-            bad=self._caches.bad,
+            outages=self._informers.outages,
+            bad=self._informers.bad,
         )
         # One worker steps all monitors, since workers cannot be added while a component runs.
         monitor.bell = self.bell
@@ -129,7 +129,7 @@ class EveryKind:
         self._monitors[kind] = monitor
         self.bell.ring()
 
-    def _definition_changed(self, change: Change) -> None:
+    def _on_crd_change(self, change: Change) -> None:
         """Start and stop monitors as the CRD is established, changed or deleted."""
         # CRDs are compared by what they serve: other changes need no new watch.
         before = custom_kind(change.old) if change.old is not None and established(change.old) else None
@@ -139,12 +139,12 @@ class EveryKind:
         if before == after:
             return
         if before is not None:
-            self._close(before)
+            self._stop_monitor(before)
         if after is not None and after.versions:
-            self._open(after)
+            self._start_monitor(after)
 
-    def _close(self, kind: ServedKind) -> None:
-        monitor = self._monitors.pop(kind, None) or self._parked.pop(kind, None)
+    def _stop_monitor(self, kind: ServedKind) -> None:
+        monitor = self._monitors.pop(kind, None) or self._unserved.pop(kind, None)
         if monitor is not None:
             # Closing awaits, and this runs inside an event handler, so it is left to a step.
             self._closing.append(monitor)
@@ -164,20 +164,20 @@ class EveryKind:
             await self._closing.pop().close()
             return
         kind, monitor = next((kind, one) for kind, one in self._monitors.items() if one.ready())
-        await self._step(kind, monitor)
+        await self._step_monitor(kind, monitor)
         if not self._synced and self.synced():
             for signal in self.synced_bells:
                 signal.ring()
 
-    async def _step(self, kind: ServedKind, monitor: ListWatch) -> None:
+    async def _step_monitor(self, kind: ServedKind, monitor: ListWatch) -> None:
         try:
             await monitor.step()
         except NotServed:
-            self._parked[kind] = self._monitors.pop(kind)
+            self._unserved[kind] = self._monitors.pop(kind)
         if self._client.returned:
             self._client.returned = False
-            self._monitors.update(self._parked)
-            self._parked.clear()
+            self._monitors.update(self._unserved)
+            self._unserved.clear()
 
     async def close(self) -> None:
         """Close all monitors."""

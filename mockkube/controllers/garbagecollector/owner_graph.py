@@ -80,7 +80,7 @@ def has_finalizer(obj: ReadOnlyObject, name: str) -> bool:
     return name in obj["metadata"].get("finalizers", ())
 
 
-def _held(obj: ReadOnlyObject | None, finalizer: str) -> bool:
+def _is_deleting_with(obj: ReadOnlyObject | None, finalizer: str) -> bool:
     """Return whether an object is terminating and has a finalizer."""
     return obj is not None and bool(obj["metadata"].get("deletionTimestamp")) and has_finalizer(obj, finalizer)
 
@@ -95,7 +95,7 @@ class OwnerGraph:
         # Owners known not to exist.
         self._absent: LRUCache[Identity, None] = LRUCache(_ABSENT_MAX)
         # `report_invalid_namespace` gets a dependent, and the uid of its owner, which is in another namespace.
-        self._check, self._orphan, self._misplaced = check, orphan, misplaced
+        self._attempt_to_delete, self._attempt_to_orphan, self._report_invalid_namespace = check, orphan, misplaced
 
     def absent(self, identity: Identity) -> bool:
         """Return whether an owner is known not to exist."""
@@ -109,34 +109,34 @@ class OwnerGraph:
         """Update the graph for a change of an object."""
         obj = change.object
         if change.type is EventType.DELETED:
-            self._gone(obj)
+            self._process_deletion(obj)
             return
         old = change.old
         # The object was deleted and created again under its name while the watch was interrupted.
         if old is not None and old["metadata"]["uid"] != obj["metadata"]["uid"]:
-            self._gone(old)
+            self._process_deletion(old)
             old = None
-        if old is not None and not _matters(old, obj):
+        if old is not None and not _has_relevant_change(old, obj):
             return
         node = self.vertices.get(obj["metadata"]["uid"])
         if node is not None and node.virtual:
-            node = self._observed(node, identity_of(obj))
+            node = self._mark_observed(node, identity_of(obj))
         if node is None:
-            node = self._new(obj)
+            node = self._insert_node(obj)
         else:
-            self._changed(node, obj)
-        self._transitions(old, obj, node)
+            self._update_owners(node, obj)
+        self._process_transitions(old, obj, node)
 
-    def _new(self, obj: ReadOnlyObject) -> Vertex:
+    def _insert_node(self, obj: ReadOnlyObject) -> Vertex:
         owners = tuple(obj["metadata"].get("ownerReferences", ()))
         node = Vertex(identity_of(obj), owners)
         node.being_deleted = bool(obj["metadata"].get("deletionTimestamp"))
-        node.deleting_dependents = _held(obj, FOREGROUND)
+        node.deleting_dependents = _is_deleting_with(obj, FOREGROUND)
         self.vertices[node.identity.uid] = node
-        self._join(node, owners)
+        self._add_dependent_to_owners(node, owners)
         return node
 
-    def _changed(self, vertex: Vertex, obj: ReadOnlyObject) -> None:
+    def _update_owners(self, vertex: Vertex, obj: ReadOnlyObject) -> None:
         """Update owners and deletion of a node; check owners that it no longer blocks."""
         owners = tuple(obj["metadata"].get("ownerReferences", ()))
         if owners != tuple(vertex.owners):
@@ -144,38 +144,38 @@ class OwnerGraph:
             for uid, reference in before.items():
                 if reference.get("blockOwnerDeletion") and not after.get(uid, {}).get("blockOwnerDeletion"):
                     # An owner in foreground deletion may have waited only for this reference.
-                    self._check_known(uid)
+                    self._check_if_known(uid)
             vertex.owners = owners
-            self._join(vertex, [one for uid, one in after.items() if uid not in before])
-            self._leave(vertex, [uid for uid in before if uid not in after])
+            self._add_dependent_to_owners(vertex, [one for uid, one in after.items() if uid not in before])
+            self._remove_dependent_from_owners(vertex, [uid for uid in before if uid not in after])
         if obj["metadata"].get("deletionTimestamp"):
             vertex.being_deleted = True
 
-    def _observed(self, vertex: Vertex, identity: Identity) -> Vertex:
+    def _mark_observed(self, vertex: Vertex, identity: Identity) -> Vertex:
         """Turn a virtual node into the observed object; check dependents that stated another identity."""
         if identity != vertex.identity:
-            for dependent in _split(vertex.dependents.values(), identity).disagreeing:
+            for dependent in _partition_dependents(vertex.dependents.values(), identity).disagreeing:
                 if identity.namespace and dependent.identity.namespace != identity.namespace:
-                    self._misplaced(dependent, identity.uid)
-                self._check(dependent.identity.uid)
+                    self._report_invalid_namespace(dependent, identity.uid)
+                self._attempt_to_delete(dependent.identity.uid)
         vertex.identity, vertex.virtual = identity, False
         return vertex
 
-    def _transitions(self, old: ReadOnlyObject | None, obj: ReadOnlyObject, vertex: Vertex) -> None:
+    def _process_transitions(self, old: ReadOnlyObject | None, obj: ReadOnlyObject, vertex: Vertex) -> None:
         uid = vertex.identity.uid
-        if _held(obj, ORPHAN) and not _held(old, ORPHAN):
-            self._orphan(uid)
-        elif _held(obj, FOREGROUND) and not _held(old, FOREGROUND):
+        if _is_deleting_with(obj, ORPHAN) and not _is_deleting_with(old, ORPHAN):
+            self._attempt_to_orphan(uid)
+        elif _is_deleting_with(obj, FOREGROUND) and not _is_deleting_with(old, FOREGROUND):
             vertex.deleting_dependents = True
             # Dependents first, so that they are deleted before the owner is checked for what blocks it.
             for dependent in vertex.dependents:
-                self._check(dependent)
-            self._check(uid)
+                self._attempt_to_delete(dependent)
+            self._attempt_to_delete(uid)
 
-    def _gone(self, obj: ReadOnlyObject) -> None:
+    def _process_deletion(self, obj: ReadOnlyObject) -> None:
         node = self.vertices.get(obj["metadata"]["uid"])
         if node is not None:
-            self._remove(node, identity_of(obj))
+            self._remove_node(node, identity_of(obj))
 
     def found_missing(self, identity: Identity) -> None:
         """Remove an object that does not exist on the server, even if it was observed before."""
@@ -183,43 +183,48 @@ class OwnerGraph:
         if node is None:
             return
         if node.virtual:
-            split = _split(node.dependents.values(), identity)
+            split = _partition_dependents(node.dependents.values(), identity)
             if split.disagreeing:
-                self._partly_missing(node, identity, split)
+                self._replace_identity(node, identity, split)
                 return
         elif node.identity != identity:
-            self._check_missing(identity, _split(node.dependents.values(), identity).agreeing)
+            self._check_dependents_of_absent(
+                identity, _partition_dependents(node.dependents.values(), identity).agreeing
+            )
             return
-        self._remove(node, identity)
+        self._remove_node(node, identity)
 
-    def _partly_missing(self, vertex: Vertex, identity: Identity, split: "_Split") -> None:
+    def _replace_identity(self, vertex: Vertex, identity: Identity, split: "_Split") -> None:
         """Keep the node for the dependents that state another identity for this uid."""
-        self._check_missing(identity, split.agreeing)
-        if vertex.identity == identity and (other := _alternative(split.disagreeing, identity)) is not None:
+        self._check_dependents_of_absent(identity, split.agreeing)
+        if (
+            vertex.identity == identity
+            and (other := _alternate_owner_identity(split.disagreeing, identity)) is not None
+        ):
             self.vertices[identity.uid] = replace(vertex, identity=other)
-            self._check(identity.uid)
+            self._attempt_to_delete(identity.uid)
 
-    def _check_missing(self, identity: Identity, dependents: Iterable[Vertex]) -> None:
+    def _check_dependents_of_absent(self, identity: Identity, dependents: Iterable[Vertex]) -> None:
         for dependent in dependents:
             self.note_absent(identity)
-            self._check(dependent.identity.uid)
+            self._attempt_to_delete(dependent.identity.uid)
 
-    def _remove(self, vertex: Vertex, identity: Identity) -> None:
+    def _remove_node(self, vertex: Vertex, identity: Identity) -> None:
         """Remove a node, and check its dependents and the owners that waited for it."""
         del self.vertices[vertex.identity.uid]
-        self._leave(vertex, [owner["uid"] for owner in vertex.owners])
+        self._remove_dependent_from_owners(vertex, [owner["uid"] for owner in vertex.owners])
         if vertex.dependents:
             # Dependents are checked next: the cache saves each of them a request for the owner.
             self.note_absent(identity)
         for dependent in vertex.dependents:
-            self._check(dependent)
+            self._attempt_to_delete(dependent)
         for owner in vertex.owners:
             above = self.vertices.get(owner["uid"])
             # This object may have been the last one that blocked its owner.
             if above is not None and above.deleting_dependents:
-                self._check(owner["uid"])
+                self._attempt_to_delete(owner["uid"])
 
-    def _join(self, vertex: Vertex, owners: Iterable[ReadOnlyObject]) -> None:
+    def _add_dependent_to_owners(self, vertex: Vertex, owners: Iterable[ReadOnlyObject]) -> None:
         """Add a node to its owners; unknown owners become virtual nodes."""
         doubtful = False
         for reference in owners:
@@ -228,32 +233,32 @@ class OwnerGraph:
                 owner = Vertex(referred(reference, vertex.identity.namespace), virtual=True)
                 self.vertices[reference["uid"]] = owner
                 # Only a request can tell whether a virtual owner exists.
-                self._check(reference["uid"])
+                self._attempt_to_delete(reference["uid"])
             elif not doubtful:
-                doubtful = self._doubts(vertex, owner, reference)
+                doubtful = self._is_doubtful_reference(vertex, owner, reference)
             owner.dependents[vertex.identity.uid] = vertex
         if doubtful:
-            self._check(vertex.identity.uid)
+            self._attempt_to_delete(vertex.identity.uid)
 
-    def _doubts(self, vertex: Vertex, owner: Vertex, reference: ReadOnlyObject) -> bool:
+    def _is_doubtful_reference(self, vertex: Vertex, owner: Vertex, reference: ReadOnlyObject) -> bool:
         elsewhere = owner.identity.namespace != vertex.identity.namespace
         if owner.identity.namespace and elsewhere:
             if not owner.virtual:
-                self._misplaced(vertex, reference["uid"])
+                self._report_invalid_namespace(vertex, reference["uid"])
             return True
         return not owner.identity.named_by(reference) or (elsewhere and owner.virtual)
 
-    def _leave(self, vertex: Vertex, owners: Iterable[str]) -> None:
+    def _remove_dependent_from_owners(self, vertex: Vertex, owners: Iterable[str]) -> None:
         for uid in owners:
             if (owner := self.vertices.get(uid)) is not None:
                 owner.dependents.pop(vertex.identity.uid, None)
 
-    def _check_known(self, uid: str) -> None:
+    def _check_if_known(self, uid: str) -> None:
         if uid in self.vertices:
-            self._check(uid)
+            self._attempt_to_delete(uid)
 
 
-def _matters(old: ReadOnlyObject, new: ReadOnlyObject) -> bool:
+def _has_relevant_change(old: ReadOnlyObject, new: ReadOnlyObject) -> bool:
     before, after = old["metadata"], new["metadata"]
     return any(before.get(name) != after.get(name) for name in ("ownerReferences", "deletionTimestamp", "finalizers"))
 
@@ -263,7 +268,7 @@ class _Split(NamedTuple):
     disagreeing: list[Vertex]
 
 
-def _split(dependents: Iterable[Vertex], owner: Identity) -> _Split:
+def _partition_dependents(dependents: Iterable[Vertex], owner: Identity) -> _Split:
     """Separate dependents that mean this owner from those that mean another by its uid; some do both."""
     agreeing, disagreeing = [], []
     for dependent in dependents:
@@ -276,7 +281,7 @@ def _split(dependents: Iterable[Vertex], owner: Identity) -> _Split:
     return _Split(agreeing, disagreeing)
 
 
-def _alternative(dependents: Iterable[Vertex], missing: Identity) -> Identity | None:
+def _alternate_owner_identity(dependents: Iterable[Vertex], missing: Identity) -> Identity | None:
     """Return another identity that dependents state for a uid: the next in order, or the first."""
     others = set()
     for dependent in dependents:

@@ -5,34 +5,33 @@ upstream 1.36: pkg/controller/job/backoff_utils.go
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from mockkube.api.conditions import find_condition
-from mockkube.api.times import parse_time
+from mockkube.api.times import add_seconds, parse_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.controllers.job.pods import all_index_failures
 
 SECONDS: Final = 10.0
 SECONDS_MAX: Final = 600.0
-_DOUBLINGS_MAX: Final = 6
+_BACKOFF_DOUBLINGS_MAX: Final = 6
 
 
 def finished_at(pod: ReadOnlyObject) -> datetime:
     """Return when a pod finished: by its containers, condition Ready, deletion or creation."""
     status, metadata = pod.get("status") or {}, pod["metadata"]
-    if (end := _containers_end(pod)) is not None:
+    if (end := _containers_finished_at(pod)) is not None:
         return end
     ready = find_condition(status.get("conditions") or (), "Ready")
     if ready is not None and ready.get("status") == "False" and ready.get("lastTransitionTime"):
         return parse_time(ready["lastTransitionTime"])
     if metadata.get("deletionTimestamp"):
-        grace = timedelta(seconds=metadata.get("deletionGracePeriodSeconds", 0))
-        return parse_time(metadata["deletionTimestamp"]) - grace
+        return add_seconds(parse_time(metadata["deletionTimestamp"]), -metadata.get("deletionGracePeriodSeconds", 0))
     return parse_time(metadata["creationTimestamp"])
 
 
-def _containers_end(pod: ReadOnlyObject) -> datetime | None:
+def _containers_finished_at(pod: ReadOnlyObject) -> datetime | None:
     """Return when the last container or sidecar finished; None while one has not."""
     status = pod.get("status") or {}
     initial = pod["spec"].get("initContainers") or ()
@@ -54,7 +53,7 @@ def seconds_left(failures: int, last: datetime | None, now: datetime) -> float:
     """Return the remaining backoff after so many failures in a row, the last at `last`."""
     if failures == 0 or last is None:
         return 0.0
-    seconds = min(SECONDS * 2.0 ** min(failures - 1, _DOUBLINGS_MAX), SECONDS_MAX)
+    seconds = min(SECONDS * 2.0 ** min(failures - 1, _BACKOFF_DOUBLINGS_MAX), SECONDS_MAX)
     return max(seconds - (now - last).total_seconds(), 0.0)
 
 

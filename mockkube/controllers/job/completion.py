@@ -5,11 +5,11 @@ upstream 1.36: pkg/controller/job/job_controller.go
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from mockkube.api.conditions import find_condition
-from mockkube.api.times import parse_time, render_time
+from mockkube.api.times import add_seconds, parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.framework.controller_ref_manager import terminating
 from mockkube.controllers.job.pod_counts import UNCOUNTED_MAX, Tally
@@ -58,7 +58,7 @@ def verdict(tally: Tally, now: datetime) -> ReadOnlyObject | None:
     for pod in tally.pods:
         if tally.is_failed(pod) and (message := judge_failure(tally.job, pod).message):
             return condition(FAILURE, "True", "PodFailurePolicy", message, now)
-    failure = _overall_failure(tally, now) or _index_failure(tally)
+    failure = _find_failure(tally, now) or _find_index_failure(tally)
     if failure is not None:
         # FailureTarget stands in until all pods have terminated; only then may the job become Failed.
         kind = FAILURE if tally.rules.ends_late else "Failed"
@@ -69,41 +69,43 @@ def verdict(tally: Tally, now: datetime) -> ReadOnlyObject | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Failure:
+class _JobFailure:
     reason: str
     message: str
 
 
-def _overall_failure(tally: Tally, now: datetime) -> _Failure | None:
+def _find_failure(tally: Tally, now: datetime) -> _JobFailure | None:
     spec = tally.job["spec"]
-    if tally.failed > spec["backoffLimit"] or _restarts_too_often(tally):
-        return _Failure("BackoffLimitExceeded", "Job has reached the specified backoff limit")
+    if tally.failed > spec["backoffLimit"] or _is_past_backoff_limit(tally):
+        return _JobFailure("BackoffLimitExceeded", "Job has reached the specified backoff limit")
     left = seconds_to_deadline(tally.job, tally.status, now)
     if left is not None and left <= 0:
-        return _Failure("DeadlineExceeded", "Job was active longer than specified deadline")
+        return _JobFailure("DeadlineExceeded", "Job was active longer than specified deadline")
     return None
 
 
-def _index_failure(tally: Tally) -> _Failure | None:
+def _find_index_failure(tally: Tally) -> _JobFailure | None:
     if not is_indexed(tally.job) or not tally.lost:
         return None
     failed_max = tally.job["spec"].get("maxFailedIndexes")
     if failed_max is not None and len(tally.lost) > failed_max:
-        return _Failure("MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes")
+        return _JobFailure(
+            "MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes"
+        )
     if len(tally.lost) + len(tally.done) >= completions_of(tally.job):
-        return _Failure("FailedIndexes", "Job has failed indexes")
+        return _JobFailure("FailedIndexes", "Job has failed indexes")
     return None
 
 
-def _restarts_too_often(tally: Tally) -> bool:
+def _is_past_backoff_limit(tally: Tally) -> bool:
     spec = tally.job["spec"]
     if spec["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
-    restarts = sum(_restarts(pod) for pod in tally.pods if phase_of(pod) in ("Running", "Pending"))
+    restarts = sum(_count_restarts(pod) for pod in tally.pods if phase_of(pod) in ("Running", "Pending"))
     return bool(restarts >= max(spec["backoffLimit"], 1))
 
 
-def _restarts(pod: ReadOnlyObject) -> int:
+def _count_restarts(pod: ReadOnlyObject) -> int:
     status = pod["status"]
     containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
     return sum(container.get("restartCount", 0) for container in containers)
@@ -114,7 +116,7 @@ def seconds_to_deadline(job: ReadOnlyObject, status: ReadOnlyObject, now: dateti
     seconds, start = job["spec"].get("activeDeadlineSeconds"), status.get("startTime")
     if seconds is None or not start or is_suspended(job):
         return None
-    return (parse_time(start) + timedelta(seconds=seconds) - now).total_seconds()
+    return (add_seconds(parse_time(start), seconds) - now).total_seconds()
 
 
 def is_complete(tally: Tally) -> bool:
@@ -149,25 +151,25 @@ class Release:
 def release(tally: Tally, end: ReadOnlyObject | None) -> Release:
     """Record finished pods in the status, and return those whose finalizer can be removed."""
     untrack = Release()
-    for pod in _in_order(tally):
-        if not tally.is_pending(pod) or not _may_go(tally, pod, end):
+    for pod in _sort_by_index(tally):
+        if not tally.is_pending(pod) or not _can_remove_finalizer(tally, pod, end):
             continue
         untrack.pods.append(pod)
         if phase_of(pod) == "Succeeded" and not tally.is_uncounted(pod, "failed"):
-            _note_success(tally, pod, untrack)
+            _record_success(tally, pod, untrack)
         # In a finished job every pod that did not succeed counts as failed, running ones too.
         elif tally.is_failed(pod) or (end is not None and end["type"] != SUCCESS):
-            _note_failure(tally, pod, untrack)
+            _record_failure(tally, pod, untrack)
         # The list of uids is bounded to keep the job's object small; the rest follows in the next sync.
         if len(untrack.indexes) + len(tally.uncounted("succeeded")) + len(tally.uncounted("failed")) >= UNCOUNTED_MAX:
             untrack.partial = True
             break
     if is_indexed(tally.job):
-        untrack.changed = _note_indexes(tally) or untrack.changed
+        untrack.changed = _update_indexes(tally) or untrack.changed
     return untrack
 
 
-def _in_order(tally: Tally) -> Iterable[ReadOnlyObject]:
+def _sort_by_index(tally: Tally) -> Iterable[ReadOnlyObject]:
     if not is_indexed(tally.job):
         return tally.pods
     # Pods without an index come first, as upstream sorts them.
@@ -175,7 +177,7 @@ def _in_order(tally: Tally) -> Iterable[ReadOnlyObject]:
     return sorted(tally.pods, key=lambda pod: unknown if (index := index_of(pod)) is None else index)
 
 
-def _may_go(tally: Tally, pod: ReadOnlyObject, end: ReadOnlyObject | None) -> bool:
+def _can_remove_finalizer(tally: Tally, pod: ReadOnlyObject, end: ReadOnlyObject | None) -> bool:
     if terminating(tally.job) or end is not None or phase_of(pod) == "Succeeded":
         return True
     if not tally.is_failed(pod):
@@ -186,7 +188,7 @@ def _may_go(tally: Tally, pod: ReadOnlyObject, end: ReadOnlyObject | None) -> bo
     return not is_delayed or tally.waiting[index or 0]["metadata"]["uid"] != pod["metadata"]["uid"]
 
 
-def _note_success(tally: Tally, pod: ReadOnlyObject, done: Release) -> None:
+def _record_success(tally: Tally, pod: ReadOnlyObject, done: Release) -> None:
     if not is_indexed(tally.job):
         if not tally.is_uncounted(pod, "succeeded"):
             tally.uncounted("succeeded").append(pod["metadata"]["uid"])
@@ -198,7 +200,7 @@ def _note_success(tally: Tally, pod: ReadOnlyObject, done: Release) -> None:
         done.changed = True
 
 
-def _note_failure(tally: Tally, pod: ReadOnlyObject, done: Release) -> None:
+def _record_failure(tally: Tally, pod: ReadOnlyObject, done: Release) -> None:
     if tally.is_uncounted(pod, "failed") or not tally.asks_for(pod):
         return
     policy_result = judge_failure(tally.job, pod)
@@ -209,7 +211,7 @@ def _note_failure(tally: Tally, pod: ReadOnlyObject, done: Release) -> None:
         done.changed = True
 
 
-def _note_indexes(tally: Tally) -> bool:
+def _update_indexes(tally: Tally) -> bool:
     status, completed = tally.status, str(tally.done)
     failed = None if tally.lost is None else str(tally.lost)
     changed = completed != status.get("completedIndexes", "") or failed != status.get("failedIndexes")

@@ -34,15 +34,15 @@ class Intervals:
     @classmethod
     def parse(cls, text: str, completions: int) -> "Intervals":
         """Parse indexes below `completions`; parts that cannot be parsed are skipped."""
-        return cls(tuple(_joined(_read(text, completions))))
+        return cls(tuple(_merge_ranges(_parse_ranges(text, completions))))
 
     @classmethod
     def of(cls, indexes: Iterable[int]) -> "Intervals":
         """Return the intervals of some indexes."""
-        return cls(tuple(_joined((index, index) for index in sorted(indexes))))
+        return cls(tuple(_merge_ranges((index, index) for index in sorted(indexes))))
 
     def __or__(self, other: "Intervals") -> "Intervals":
-        return Intervals(tuple(_joined(sorted((*self.ranges, *other.ranges)))))
+        return Intervals(tuple(_merge_ranges(sorted((*self.ranges, *other.ranges)))))
 
     def __contains__(self, index: int) -> bool:
         return any(first <= index <= last for first, last in self.ranges)
@@ -51,7 +51,7 @@ class Intervals:
         return sum(last - first + 1 for first, last in self.ranges)
 
     def __str__(self) -> str:
-        return ",".join(_text(first, last) for first, last in self.ranges)
+        return ",".join(_format_range(first, last) for first, last in self.ranges)
 
     def shared_with(self, other: "Intervals") -> int:
         """Return the number of indexes in both."""
@@ -73,7 +73,7 @@ class Intervals:
         yield from range(start, completions)
 
 
-def _read(text: str, completions: int) -> Iterator[Range]:
+def _parse_ranges(text: str, completions: int) -> Iterator[Range]:
     for part in text.split(",") if text else ():
         first_text, dash, last_text = part.partition("-")
         first = read_integer(first_text)
@@ -85,7 +85,7 @@ def _read(text: str, completions: int) -> Iterator[Range]:
         yield first, min(last, completions - 1)
 
 
-def _joined(ranges: Iterable[Range]) -> Iterator[Range]:
+def _merge_ranges(ranges: Iterable[Range]) -> Iterator[Range]:
     """Merge ascending ranges that touch or overlap."""
     held: Range | None = None
     for first, last in ranges:
@@ -99,7 +99,7 @@ def _joined(ranges: Iterable[Range]) -> Iterator[Range]:
         yield held
 
 
-def _text(first: int, last: int) -> str:
+def _format_range(first: int, last: int) -> str:
     if first == last:
         return str(first)
     # Two neighbours are listed, longer runs are ranges, as upstream prints them.

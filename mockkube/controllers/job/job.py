@@ -56,26 +56,28 @@ class Jobs(Controller):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self._rules = Rules.of(setting.capabilities)
-        self._memory = JobMemory()
+        self._features = Rules.of(setting.capabilities)
+        self._state = JobMemory()
         self._metrics = JobMetrics(setting.metrics)
         self._expectations = Expectations(self.clock)
-        self.jobs = self.follow(KIND, self._job_changed)
-        self._heirs = Heirs(
+        self.jobs = self.follow(KIND, self._on_job_change)
+        self._pod_handler = Heirs(
             self.jobs,
             KIND,
-            added=self._pod_added,
-            updated=self._pod_updated,
-            deleted=self._pod_deleted,
+            added=self._on_pod_add,
+            updated=self._on_pod_update,
+            deleted=self._on_pod_delete,
         )
-        self.pods = self.follow("Pod", self._pod_changed)
+        self.pods = self.follow("Pod", self._on_pod_change)
         tracked = (Watched(self.pods, "", "pods"), Watched(self.jobs, "batch", "jobs"))
         checks_consistency = setting.capabilities.enabled("StaleControllerConsistencyJob")
-        self._writes = OwnWrites(self.clock, "job_controller", setting.metrics, tracked if checks_consistency else ())
-        self._hand = JobHand(
+        self._consistency_store = OwnWrites(
+            self.clock, "job_controller", setting.metrics, tracked if checks_consistency else ()
+        )
+        self._pod_control = JobHand(
             pods=PodHand(self.client, self.events),
             expectations=self._expectations,
-            writes=self._writes,
+            writes=self._consistency_store,
             keys=self.keys,
             clock=self.clock,
             metrics=self._metrics,
@@ -85,41 +87,41 @@ class Jobs(Controller):
         """Return the rate limiter for failed jobs."""
         return ItemExponentialFailure(LIMITS_SECONDS, LIMITS_SECONDS_MAX)
 
-    def _pod_changed(self, change: Change) -> None:
+    def _on_pod_change(self, change: Change) -> None:
         pod = change.object
         self._metrics.pod_changed(change.old, None if change.type is EventType.DELETED else pod)
         if change.type is EventType.DELETED or not is_tracked(pod):
             # The finalizer is gone, whichever job the pod belongs to by now.
             for one in (pod, change.old):
                 if one is not None and (job := owner_in(self.jobs, KIND, one)) is not None:
-                    self._memory.seen_released(key_of(job), pod["metadata"]["uid"])
-        self._heirs.heed(change)
+                    self._state.seen_released(key_of(job), pod["metadata"]["uid"])
+        self._pod_handler.heed(change)
 
-    def _pod_added(self, key: Key, pod: ReadOnlyObject) -> None:
+    def _on_pod_add(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.creation_seen(key)
         # Pods come and finish in bursts: one sync a second suffices for all of them.
         self.keys.add_after(key, BATCH_SECONDS)
 
-    def _pod_updated(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
+    def _on_pod_update(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
         self.keys.add_after(key, BATCH_SECONDS)
 
-    def _pod_deleted(self, key: Key, pod: ReadOnlyObject) -> None:
+    def _on_pod_delete(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.deletion_seen(key, pod["metadata"]["uid"])
         self.keys.add_after(key, BATCH_SECONDS)
 
-    def _job_changed(self, change: Change) -> None:
+    def _on_job_change(self, change: Change) -> None:
         job, key = change.object, key_of(change.object)
         if change.type is not EventType.MODIFIED:
             self.keys.add(key)
-        if change.type is EventType.ADDED and self._rules.managed_by:
+        if change.type is EventType.ADDED and self._features.managed_by:
             self._metrics.came(job)
         if change.type is EventType.DELETED:
-            self._memory.seen_ended(job["metadata"]["uid"])
-            self._memory.forget_streak(key)
+            self._state.seen_ended(job["metadata"]["uid"])
+            self._state.forget_streak(key)
         if change.old is not None and change.type is EventType.MODIFIED and not end_of(job):
-            self._job_updated(key, job, change.old)
+            self._on_job_update(key, job, change.old)
 
-    def _job_updated(self, key: Key, job: ReadOnlyObject, old: ReadOnlyObject) -> None:
+    def _on_job_update(self, key: Key, job: ReadOnlyObject, old: ReadOnlyObject) -> None:
         same = job["metadata"].get("generation") == old["metadata"].get("generation")
         # A status update can wait and be batched with changes of pods; a new spec is synced immediately.
         self.keys.add_after(key, BATCH_SECONDS if same else 0.0)
@@ -130,42 +132,42 @@ class Jobs(Controller):
     async def reconcile(self, key: Key) -> Outcome:
         """Create and delete pods, count finished ones, and finish the job."""
         # Decisions from a stale cache could create pods twice or count them twice.
-        if self._writes.behind(key):
+        if self._consistency_store.behind(key):
             return Again()
         job = self.jobs.get(key)
         if job is None:
-            self._writes.forget(key)
+            self._consistency_store.forget(key)
             self._expectations.forget(key)
-            self._memory.forget(key)
+            self._state.forget(key)
             return DONE
         uid = job["metadata"]["uid"]
-        if self._rules.is_someone_elses(job):
+        if self._features.is_someone_elses(job):
             return DONE
         if end_of(job):
-            self._memory.forget_streak(key)
-            self._memory.seen_ended(uid)
+            self._state.forget_streak(key)
+            self._state.seen_ended(uid)
             return DONE
         # The informer may still show a job as running that this controller has just finished.
-        if not self._memory.has_ended(uid):
-            await self._sync(key, job)
+        if not self._state.has_ended(uid):
+            await self._sync_job(key, job)
         return DONE
 
-    async def _sync(self, key: Key, job: ReadOnlyObject) -> None:
+    async def _sync_job(self, key: Key, job: ReadOnlyObject) -> None:
         """Count the pods of a job, process it and record metrics."""
         begun, settled = self.clock.monotonic(), self._expectations.satisfied(key)
-        pod_counts = tally_of(job, await self._pods_of(job), self._rules, self._memory.released(key))
+        pod_counts = tally_of(job, await self._claim_pods(job), self._features, self._state.released(key))
         if not pod_counts.status.get("startTime") and not is_suspended(job):
             pod_counts.status["startTime"] = render_time(self.clock.now())
-        streak = self._memory.streak(key).after(pod_counts.new_succeeded, pod_counts.new_failed)
+        streak = self._state.streak(key).after(pod_counts.new_succeeded, pod_counts.new_failed)
         sync = Sync(key, pod_counts, streak, settled)
         failed = True
         try:
-            await self._see_to(sync)
+            await self._process_job(sync)
             failed = False
         finally:
             self._metrics.synced(job, sync.action, self.clock.monotonic() - begun, failed=failed)
 
-    async def _see_to(self, sync: Sync) -> None:
+    async def _process_job(self, sync: Sync) -> None:
         """Finish a job or manage its pods, then track finished pods."""
         now = self.clock.now()
         sync.end = verdict(sync.tally, now)
@@ -173,46 +175,46 @@ class Jobs(Controller):
         if left is not None and left > 0:
             self.keys.add_after(sync.key, left)
         if sync.end is not None:
-            await self._stop(sync)
+            await self._delete_active_pods(sync)
         else:
-            await self._go_on(sync)
-        self._note_counts(sync)
-        await self._track(sync)
+            await self._manage_pods(sync)
+        self._update_counts(sync)
+        await self._track_status_and_remove_finalizers(sync)
         if sync.error is not None:
             raise sync.error
 
-    async def _pods_of(self, job: ReadOnlyObject) -> list[ReadOnlyObject]:
+    async def _claim_pods(self, job: ReadOnlyObject) -> list[ReadOnlyObject]:
         selector, uid = selector_of(job), job["metadata"]["uid"]
         claims = Claims(self.client, "Pod", job, KIND, API_VERSION, finalizers=(TRACKING,))
         pods = await claims.claim(
             candidates(self.pods, job), lambda pod: selector.matches(pod["metadata"].get("labels") or {})
         )
-        return [pod if _is_owned(pod, uid) else _as_tracked(pod) for pod in pods]
+        return [pod if _is_owned(pod, uid) else _with_finalizer(pod) for pod in pods]
 
-    async def _stop(self, sync: Sync) -> None:
+    async def _delete_active_pods(self, sync: Sync) -> None:
         """Delete the active pods of a job that is to finish; it finishes once all are terminating."""
         pod_counts = sync.tally
-        await self._hand.delete(sync, pod_counts.active_pods, untrack=False)
+        await self._pod_control.delete(sync, pod_counts.active_pods, untrack=False)
         if pod_counts.active > 0 or not sync.settled:
             sync.end = None
 
-    async def _go_on(self, sync: Sync) -> None:
+    async def _manage_pods(self, sync: Sync) -> None:
         managed = sync.settled and not terminating(sync.job)
         if managed:
-            await self._hand.manage(sync)
+            await self._pod_control.manage(sync)
         if is_complete(sync.tally):
-            sync.end = completion(self._rules, self.clock.now())
+            sync.end = completion(self._features, self.clock.now())
         elif managed:
-            sync.flush = self._note_suspension(sync)
+            sync.flush = self._update_suspended_condition(sync)
 
-    def _note_suspension(self, sync: Sync) -> bool:
+    def _update_suspended_condition(self, sync: Sync) -> bool:
         """Set condition Suspended and return whether it changed."""
         now, status = self.clock.now(), sync.tally.status
         if is_suspended(sync.job):
             new = set_condition(status, condition("Suspended", "True", "JobSuspended", "Job suspended", now))
             if new:
                 self.events.record(sync.job, NORMAL, "Suspended", "Job suspended")
-                if self._rules.resets_start:
+                if self._features.resets_start:
                     status.pop("startTime", None)
             return new
         new = set_condition(status, condition("Suspended", "False", "JobResumed", "Job resumed", now))
@@ -221,10 +223,10 @@ class Jobs(Controller):
             status["startTime"] = render_time(now)
         return new
 
-    def _note_counts(self, sync: Sync) -> None:
+    def _update_counts(self, sync: Sync) -> None:
         pod_counts, status = sync.tally, sync.tally.status
         counts: Object = {"active": pod_counts.active, "ready": pod_counts.ready}
-        if self._rules.replacement_policy:
+        if self._features.replacement_policy:
             counts["terminating"] = pod_counts.terminating
         known = {"active": status.get("active", 0), **{name: status.get(name) for name in ("ready", "terminating")}}
         # Compared with the old counts: an unchanged status is not written.
@@ -232,7 +234,7 @@ class Jobs(Controller):
         status.pop("terminating", None)
         status.update(counts)
 
-    async def _track(self, sync: Sync) -> None:
+    async def _track_status_and_remove_finalizers(self, sync: Sync) -> None:
         """Write finished pods to the status, remove their finalizers, count them, finish the job."""
         pod_counts, now = sync.tally, self.clock.now()
         pending = {pod["metadata"]["uid"]: None for pod in pod_counts.pods if pod_counts.is_pending(pod)}
@@ -248,47 +250,49 @@ class Jobs(Controller):
             sync.flush = announce(pod_counts, end) or sync.flush
             end = final(end, now)
         if sync.flush:
-            await self._write(sync)
-            self._memory.remember_streak(sync.key, sync.streak)
-        error = await self._let_go(sync, released.pods, pending)
+            await self._update_status(sync)
+            self._state.remember_streak(sync.key, sync.streak)
+        error = await self._remove_finalizers(sync, released.pods, pending)
         sync.flush = pod_counts.exchange(pending)
         if error is not None:
             if sync.flush:
-                await self._write(sync)
+                await self._update_status(sync)
             raise error
         ended = end is not None and not released.partial and enact(pod_counts, end, now)
         if ended or sync.flush:
-            await self._write(sync)
+            await self._update_status(sync)
         if ended and end is not None:
-            self._tell_end(sync.job, end)
+            self._record_job_finished(sync.job, end)
             self._metrics.ended(sync.job, end)
-            self._memory.expect_ended(sync.job["metadata"]["uid"])
+            self._state.expect_ended(sync.job["metadata"]["uid"])
 
-    async def _let_go(self, sync: Sync, pods: Sequence[ReadOnlyObject], pending: dict[str, None]) -> ApiError | None:
+    async def _remove_finalizers(
+        self, sync: Sync, pods: Sequence[ReadOnlyObject], pending: dict[str, None]
+    ) -> ApiError | None:
         """Remove the finalizer of pods; those without it are removed from `pending`."""
         first: ApiError | None = None
         # Until the informer shows the removal, these pods must not be treated as still having the finalizer.
-        self._memory.expect_released(sync.key, [pod["metadata"]["uid"] for pod in pods])
+        self._state.expect_released(sync.key, [pod["metadata"]["uid"] for pod in pods])
         for pod in pods:
             uid = pod["metadata"]["uid"]
             try:
-                self._writes.wrote(sync.key, "Pod", await self.client.patch("Pod", key_of(pod), UNTRACKED))
+                self._consistency_store.wrote(sync.key, "Pod", await self.client.patch("Pod", key_of(pod), UNTRACKED))
             except ApiError as error:
-                self._memory.seen_released(sync.key, uid)
+                self._state.seen_released(sync.key, uid)
                 if not isinstance(error, NotFound):
                     first = first or error
                     continue
             pending.pop(uid, None)
         return first
 
-    async def _write(self, sync: Sync) -> None:
+    async def _update_status(self, sync: Sync) -> None:
         before = sync.job.get("status") or {}
         changed = {**sync.job, "status": sync.tally.status}
         sync.tally.job = await self.client.update(KIND, changed, subresource="status")
-        self._writes.wrote(sync.key, KIND, sync.job)
+        self._consistency_store.wrote(sync.key, KIND, sync.job)
         self._metrics.counted(sync.job, before, sync.tally.status)
 
-    def _tell_end(self, job: ReadOnlyObject, end: ReadOnlyObject) -> None:
+    def _record_job_finished(self, job: ReadOnlyObject, end: ReadOnlyObject) -> None:
         if end["type"] != "Complete":
             self.events.record(job, WARNING, end["reason"], end["message"])
             return
@@ -303,7 +307,7 @@ def _is_owned(pod: ReadOnlyObject, uid: str) -> bool:
     return any(reference["uid"] == uid for reference in pod["metadata"].get("ownerReferences") or ())
 
 
-def _as_tracked(pod: ReadOnlyObject) -> ReadOnlyObject:
+def _with_finalizer(pod: ReadOnlyObject) -> ReadOnlyObject:
     """Return a pod that was adopted just now with the finalizer that it got."""
     if is_tracked(pod):
         return pod

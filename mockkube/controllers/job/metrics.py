@@ -18,7 +18,7 @@ _SUBSYSTEM: Final = "job_controller"
 _RESULTS: Final = ("succeeded", "failed")
 
 
-def _mode(job: ReadOnlyObject) -> str:
+def _completion_mode(job: ReadOnlyObject) -> str:
     return "Indexed" if is_indexed(job) else "NonIndexed"
 
 
@@ -40,14 +40,14 @@ class JobMetrics:
         )
         self._syncs = counter("job_syncs", "The number of job syncs", *sync_labels)
         self._ended = counter("jobs_finished", "The number of finished jobs", "completion_mode", "result", "reason")
-        self._foreign = counter(
+        self._managed_externally = counter(
             "jobs_by_external_controller", "The number of Jobs managed by an external controller", "controller_name"
         )
         self._pods = counter(
             "job_pods_finished", "The number of finished Pods that are fully tracked", "completion_mode", "result"
         )
         self._indexes = counter("job_finished_indexes", "The number of finished indexes", "status", "backoffLimit")
-        self._judged = counter(
+        self._failure_policy = counter(
             "pod_failures_handled_by_failure_policy", "The number of failed Pods handled by failure policy", "action"
         )
         self._tracking = counter(
@@ -61,20 +61,20 @@ class JobMetrics:
 
     def synced(self, job: ReadOnlyObject, action: str, seconds: float, *, failed: bool) -> None:
         """Record the duration and result of a sync."""
-        labels = (_mode(job), "error" if failed else "success", action)
+        labels = (_completion_mode(job), "error" if failed else "success", action)
         self._duration.labels(*labels).observe(seconds)
         self._syncs.labels(*labels).inc()
 
     def ended(self, job: ReadOnlyObject, end: ReadOnlyObject) -> None:
         """Count a finished job."""
         result = "succeeded" if end["type"] == "Complete" else "failed"
-        self._ended.labels(_mode(job), result, end.get("reason", "")).inc()
+        self._ended.labels(_completion_mode(job), result, end.get("reason", "")).inc()
 
     def came(self, job: ReadOnlyObject) -> None:
         """Count a new job if another controller manages it."""
         controller = job["spec"].get("managedBy", ITSELF)
         if controller != ITSELF:
-            self._foreign.labels(controller).inc()
+            self._managed_externally.labels(controller).inc()
 
     def counted(self, job: ReadOnlyObject, before: ReadOnlyObject, after: ReadOnlyObject) -> None:
         """Count the pods and indexes that a new status counts and the old one did not."""
@@ -82,7 +82,7 @@ class JobMetrics:
         if is_indexed(job):
             grown["succeeded"] = self._count_indexes(job, before, after)
         for result, number in grown.items():
-            self._pods.labels(_mode(job), result).inc(max(number, 0))
+            self._pods.labels(_completion_mode(job), result).inc(max(number, 0))
 
     def _count_indexes(self, job: ReadOnlyObject, before: ReadOnlyObject, after: ReadOnlyObject) -> int:
         limit = "perIndex" if is_limited_per_index(job) else "global"
@@ -97,7 +97,7 @@ class JobMetrics:
 
     def judged(self, action: str) -> None:
         """Count a failed pod that the failure policy handled."""
-        self._judged.labels(action).inc()
+        self._failure_policy.labels(action).inc()
 
     def created(self, tally: Tally, *, failed: bool) -> None:
         """Count the creation of a pod."""

@@ -27,29 +27,29 @@ class JobOrphans(Controller):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self._rules = Rules.of(setting.capabilities)
+        self._features = Rules.of(setting.capabilities)
         self.jobs = self.cache(KIND)
-        self.pods = self.follow("Pod", self._pod_changed)
-        self.follow(KIND, self._job_changed)
+        self.pods = self.follow("Pod", self._on_pod_change)
+        self.follow(KIND, self._on_job_change)
 
     def limits(self) -> RateLimiter:
         """Return the rate limiter for failed pods."""
         return ItemExponentialFailure(LIMITS_SECONDS, LIMITS_SECONDS_MAX)
 
-    def _pod_changed(self, change: Change) -> None:
+    def _on_pod_change(self, change: Change) -> None:
         pod = change.object
         if not is_tracked(pod):
             return
         is_leaving = change.type is EventType.DELETED or terminating(pod)
         # A pod that the job still owns is left to the job's own sync, which counts it first.
-        if controller_of(pod) is None or (is_leaving and self._is_left_alone(pod)):
+        if controller_of(pod) is None or (is_leaving and self._has_no_unfinished_job(pod)):
             self.keys.add(key_of(pod))
 
-    def _is_left_alone(self, pod: ReadOnlyObject) -> bool:
+    def _has_no_unfinished_job(self, pod: ReadOnlyObject) -> bool:
         job = owner_in(self.jobs, KIND, pod)
         return job is None or bool(end_of(job))
 
-    def _job_changed(self, change: Change) -> None:
+    def _on_job_change(self, change: Change) -> None:
         job = change.object
         # Also on ADDED: jobs may have been deleted or finished while the controller was down.
         if change.type is not EventType.DELETED and (change.type is EventType.ADDED or not end_of(job)):
@@ -69,7 +69,7 @@ class JobOrphans(Controller):
             if (reference["kind"], reference["apiVersion"]) != (KIND, API_VERSION):
                 return DONE
             job = owner_in(self.jobs, KIND, pod)
-            if job is not None and (self._rules.is_someone_elses(job) or not end_of(job)):
+            if job is not None and (self._features.is_someone_elses(job) or not end_of(job)):
                 return DONE
         with suppress(NotFound):
             await self.client.patch("Pod", key, UNTRACKED)

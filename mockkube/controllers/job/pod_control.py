@@ -66,7 +66,7 @@ class JobHand:
     async def manage(self, sync: Sync) -> None:
         """Create or delete pods until the wanted number is active."""
         job, pod_counts = sync.job, sync.tally
-        wanted = 0 if is_suspended(job) else _wanted(pod_counts)
+        wanted = 0 if is_suspended(job) else _wanted_pods(pod_counts)
         surplus_pods = surplus(job, pod_counts.active_pods, max(pod_counts.active - wanted, 0))
         sync.action = "tracking"
         if surplus_pods or is_suspended(job):
@@ -80,9 +80,9 @@ class JobHand:
         missing = wanted - leaving - pod_counts.active
         if missing > 0:
             sync.action = "pods_created"
-            await self._replace(sync, min(missing, BURST_MAX))
+            await self._create_missing(sync, min(missing, BURST_MAX))
 
-    async def _replace(self, sync: Sync, count: int) -> None:
+    async def _create_missing(self, sync: Sync, count: int) -> None:
         """Create pods, or requeue the job if its backoff is not over."""
         pod_counts, now = sync.tally, self.clock.now()
         # With backoffLimitPerIndex every index has a backoff of its own.
@@ -98,9 +98,9 @@ class JobHand:
             if free and not indexes:
                 self.keys.add_after(sync.key, max(min(delays.values()), BATCH_SECONDS))
                 return
-        await self._create(sync, indexes)
+        await self._create_pods(sync, indexes)
 
-    async def _create(self, sync: Sync, indexes: Sequence[int | None]) -> None:
+    async def _create_pods(self, sync: Sync, indexes: Sequence[int | None]) -> None:
         """Create pods with these indexes in growing batches."""
         job, pod_counts, count = sync.job, sync.tally, len(indexes)
         self.expectations.expect_creations(sync.key, count)
@@ -108,7 +108,7 @@ class JobHand:
 
         async def create(position: int) -> None:
             index = indexes[position]
-            pod = new_pod(job, template, index, self._inherited(pod_counts, index))
+            pod = new_pod(job, template, index, self._failure_annotations(pod_counts, index))
             try:
                 self.writes.wrote(sync.key, "Pod", await self.pods.create(pod, job))
             except ApiError as error:
@@ -125,7 +125,7 @@ class JobHand:
         pod_counts.active += done.successes
         sync.error = done.error
 
-    def _inherited(self, tally: Tally, index: int | None) -> dict[str, str]:
+    def _failure_annotations(self, tally: Tally, index: int | None) -> dict[str, str]:
         """Return the annotations with which a new pod continues the failure count of its index."""
         if index is None or not is_limited_per_index(tally.job):
             return {}
@@ -153,7 +153,7 @@ class JobHand:
             pod_counts.ready -= is_ready(pod)
 
 
-def _wanted(tally: Tally) -> int:
+def _wanted_pods(tally: Tally) -> int:
     """Return the number of pods that should be active."""
     spec = tally.job["spec"]
     completions, parallelism = spec.get("completions"), spec["parallelism"]

@@ -76,7 +76,7 @@ class Tally:
         """Return whether a pod counts for the job: if indexed, its index must be below completions."""
         return not is_indexed(self.job) or valid_index_of(pod, self.job) is not None
 
-    def _new(self, kind: str, ended: Callable[[ReadOnlyObject], bool]) -> list[ReadOnlyObject]:
+    def _find_newly_finished(self, kind: str, ended: Callable[[ReadOnlyObject], bool]) -> list[ReadOnlyObject]:
         pending = (pod for pod in self.pods if self.is_pending(pod) and not self.is_uncounted(pod, kind))
         return [pod for pod in pending if self.asks_for(pod) and ended(pod)]
 
@@ -84,11 +84,11 @@ class Tally:
         """Compute all counts."""
         self.active, self.ready = len(self.active_pods), sum(is_ready(pod) for pod in self.active_pods)
         self.terminating = sum(is_terminating(pod) for pod in self.pods)
-        self.new_succeeded = self._new("succeeded", lambda pod: phase_of(pod) == "Succeeded")
-        self.new_failed = self._new("failed", self.is_failed)
+        self.new_succeeded = self._find_newly_finished("succeeded", lambda pod: phase_of(pod) == "Succeeded")
+        self.new_failed = self._find_newly_finished("failed", self.is_failed)
         counting = sum(judge_failure(self.job, pod).counts for pod in self.new_failed)
-        self.succeeded = _sum(self.status, "succeeded", self.uncounted("succeeded"), len(self.new_succeeded))
-        self.failed = _sum(self.status, "failed", self.uncounted("failed"), counting)
+        self.succeeded = _total(self.status, "succeeded", self.uncounted("succeeded"), len(self.new_succeeded))
+        self.failed = _total(self.status, "failed", self.uncounted("failed"), counting)
         if is_indexed(self.job):
             self._count_indexes()
 
@@ -99,21 +99,21 @@ class Tally:
         self.succeeded = len(self.done)
         if is_limited_per_index(self.job):
             before = Intervals.parse(self.status.get("failedIndexes") or "", completions)
-            self.lost = before | self._tracked_indexes(self._fails_index)
-            self.waiting = self._find_waiting(self.lost)
+            self.lost = before | self._tracked_indexes(self._exceeds_index_limit)
+            self.waiting = self._find_delayed_deletions(self.lost)
 
     def _tracked_indexes(self, holds: Callable[[ReadOnlyObject], bool]) -> Intervals:
         tracked = (pod for pod in self.pods if is_tracked(pod) and holds(pod))
         return Intervals.of({index for pod in tracked if (index := valid_index_of(pod, self.job)) is not None})
 
-    def _fails_index(self, pod: ReadOnlyObject) -> bool:
+    def _exceeds_index_limit(self, pod: ReadOnlyObject) -> bool:
         if not self.is_failed(pod):
             return False
         policy_result = judge_failure(self.job, pod)
         limit = self.job["spec"]["backoffLimitPerIndex"]
         return policy_result.action == "FailIndex" or (policy_result.counts and index_failures(pod) >= limit)
 
-    def _find_waiting(self, lost: Intervals) -> dict[int, ReadOnlyObject]:
+    def _find_delayed_deletions(self, lost: Intervals) -> dict[int, ReadOnlyObject]:
         """Return, by index, the last failed pod of indexes that wait for a replacement."""
         taken, waiting = indexes_of(self.active_pods), dict[int, ReadOnlyObject]()
         for pod in self.pods:
@@ -123,7 +123,7 @@ class Tally:
             if index in self.done or index in lost or index in taken:
                 continue
             # Of several failed pods the one with the highest failure count is inherited from.
-            if index not in waiting or _is_later(pod, waiting[index]):
+            if index not in waiting or _is_later_failure(pod, waiting[index]):
                 waiting[index] = pod
         return waiting
 
@@ -148,11 +148,11 @@ class Tally:
         return exchanged
 
 
-def _sum(status: ReadOnlyObject, name: str, uncounted: Sequence[str], new: int) -> int:
+def _total(status: ReadOnlyObject, name: str, uncounted: Sequence[str], new: int) -> int:
     return int(status.get(name, 0)) + len(uncounted) + new
 
 
-def _is_later(pod: ReadOnlyObject, other: ReadOnlyObject) -> bool:
+def _is_later_failure(pod: ReadOnlyObject, other: ReadOnlyObject) -> bool:
     fails_more = all_index_failures(other) <= all_index_failures(pod)
     return fails_more and finished_at(pod) >= finished_at(other)
 

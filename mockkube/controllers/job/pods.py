@@ -93,13 +93,13 @@ def template_of(job: ReadOnlyObject) -> Object:
     if is_indexed(job):
         for name in ("initContainers", "containers"):
             if name in spec:
-                spec[name] = [_told_index(container) for container in spec[name]]
+                spec[name] = [_with_index_variable(container) for container in spec[name]]
     finalizers = metadata.get("finalizers") or []
     tracked = finalizers if TRACKING in finalizers else [*finalizers, TRACKING]
     return {**template, "metadata": {**metadata, "finalizers": tracked}, "spec": spec}
 
 
-def _told_index(container: ReadOnlyObject) -> Object:
+def _with_index_variable(container: ReadOnlyObject) -> Object:
     variables = container.get("env") or []
     # A variable of that name in the template wins.
     if any(variable["name"] == _INDEX_VARIABLE for variable in variables):
@@ -124,12 +124,12 @@ def new_pod(job: ReadOnlyObject, template: ReadOnlyObject, index: int | None, an
 
 def surplus(job: ReadOnlyObject, active: Sequence[ReadOnlyObject], at_least: int) -> list[ReadOnlyObject]:
     """Return the pods to delete: those with invalid or duplicate index, then the lowest ranked."""
-    removable, left = _unasked(job, active) if is_indexed(job) else ([], list(active))
+    removable, left = _partition_by_index(job, active) if is_indexed(job) else ([], list(active))
     more = max(at_least - len(removable), 0)
-    return removable + sorted(left, key=_worth)[:more]
+    return removable + sorted(left, key=_deletion_rank)[:more]
 
 
-def _unasked(
+def _partition_by_index(
     job: ReadOnlyObject, active: Sequence[ReadOnlyObject]
 ) -> tuple[list[ReadOnlyObject], list[ReadOnlyObject]]:
     """Split pods into those with invalid or duplicate index and the others."""
@@ -143,13 +143,13 @@ def _unasked(
             by_index.setdefault(index, []).append(pod)
     left = []
     for _, same in sorted(by_index.items()):
-        *worse, best = sorted(same, key=_worth)
+        *worse, best = sorted(same, key=_deletion_rank)
         removable += worse
         left.append(best)
     return removable, left
 
 
-def _worth(pod: ReadOnlyObject) -> tuple[float, ...]:
+def _deletion_rank(pod: ReadOnlyObject) -> tuple[float, ...]:
     """Return the deletion rank: unbound, not running, not ready, latest ready, most restarts, youngest."""
     # upstream 1.36: pkg/controller/controller_utils.go, ActivePods
     since = ready_since(pod) if is_ready(pod) else None

@@ -30,32 +30,32 @@ class Judgement:
 def judge_failure(job: ReadOnlyObject, pod: ReadOnlyObject) -> Judgement:
     """Return the result of the first rule of the failure policy that matches a pod."""
     for index, rule in enumerate((job["spec"].get("podFailurePolicy") or {}).get("rules") or ()):
-        if (description := _match(rule, pod)) is not None:
+        if (description := _match_rule(rule, pod)) is not None:
             message = f"{description} matching {rule['action']} rule at index {index}"
             return Judgement(rule["action"], message if rule["action"] == "FailJob" else "")
     return Judgement()
 
 
-def _match(rule: ReadOnlyObject, pod: ReadOnlyObject) -> str | None:
+def _match_rule(rule: ReadOnlyObject, pod: ReadOnlyObject) -> str | None:
     """Return a description of what a rule matches in a pod; None if nothing."""
     status = pod.get("status") or {}
     if "onExitCodes" in rule:
         for name in ("containerStatuses", "initContainerStatuses"):
-            if (found := _failed_container(rule["onExitCodes"], status.get(name) or ())) is not None:
+            if (found := _find_failed_container(rule["onExitCodes"], status.get(name) or ())) is not None:
                 code = found["state"]["terminated"]["exitCode"]
                 return f"Container {found['name']} for pod {key_of(pod)} failed with exit code {code}"
         return None
     for condition in status.get("conditions") or ():
-        if any(_fits(pattern, condition) for pattern in rule.get("onPodConditions") or ()):
+        if any(_matches_condition(pattern, condition) for pattern in rule.get("onPodConditions") or ()):
             return f"Pod {key_of(pod)} has condition {condition['type']}"
     return None
 
 
-def _fits(pattern: ReadOnlyObject, condition: ReadOnlyObject) -> bool:
+def _matches_condition(pattern: ReadOnlyObject, condition: ReadOnlyObject) -> bool:
     return bool(pattern.get("type") == condition["type"] and pattern.get("status", "True") == condition.get("status"))
 
 
-def _failed_container(codes: ReadOnlyObject, statuses: Iterable[ReadOnlyObject]) -> ReadOnlyObject | None:
+def _find_failed_container(codes: ReadOnlyObject, statuses: Iterable[ReadOnlyObject]) -> ReadOnlyObject | None:
     for status in statuses:
         terminated = (status.get("state") or {}).get("terminated")
         if terminated is None or codes.get("containerName", status["name"]) != status["name"]:
@@ -70,10 +70,10 @@ def _failed_container(codes: ReadOnlyObject, statuses: Iterable[ReadOnlyObject])
 def success_rule(job: ReadOnlyObject, succeeded: Intervals) -> int | None:
     """Return the index of the first rule of the success policy that is met."""
     rules = (job["spec"].get("successPolicy") or {}).get("rules") or ()
-    return next((index for index, rule in enumerate(rules) if succeeded and _is_met(rule, job, succeeded)), None)
+    return next((index for index, rule in enumerate(rules) if succeeded and _is_rule_met(rule, job, succeeded)), None)
 
 
-def _is_met(rule: ReadOnlyObject, job: ReadOnlyObject, succeeded: Intervals) -> bool:
+def _is_rule_met(rule: ReadOnlyObject, job: ReadOnlyObject, succeeded: Intervals) -> bool:
     count = rule.get("succeededCount")
     if "succeededIndexes" not in rule:
         return count is not None and len(succeeded) >= count

@@ -19,7 +19,7 @@ LIMITS_SECONDS: Final = 1.0
 # Backoff of failed syncs: 1 s at first, 1 minute at most.
 LIMITS_SECONDS_MAX: Final = 60.0
 # The gate of podReplacementPolicy is locked from this version on.
-_REPLACEMENT_FOR_ALL: Final = Version(1, 37)
+_REPLACEMENT_POLICY_LOCKED: Final = Version(1, 37)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,9 @@ class Rules:
     @classmethod
     def of(cls, capabilities: Capabilities) -> "Rules":
         """Return the features that a component's capabilities enable."""
-        replacement = capabilities.version >= _REPLACEMENT_FOR_ALL or capabilities.enabled("JobPodReplacementPolicy")
+        replacement = capabilities.version >= _REPLACEMENT_POLICY_LOCKED or capabilities.enabled(
+            "JobPodReplacementPolicy"
+        )
         resets = capabilities.enabled("MutableSchedulingDirectivesForSuspendedJobs")
         return cls(replacement, capabilities.enabled("JobManagedBy"), resets)
 

@@ -16,7 +16,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 _CONTENT_FAILURE: Final = "NamespaceDeletionContentFailure"
 _CONTENT_REMAINING: Final = "NamespaceContentRemaining"
 _FINALIZERS_REMAINING: Final = "NamespaceFinalizersRemaining"
-_WELL: Final = {
+_OK_CONDITIONS: Final = {
     "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
     "NamespaceDeletionGroupVersionParsingFailure": ("ParsedGroupVersions", "All legacy kube types successfully parsed"),
     _CONTENT_FAILURE: ("ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
@@ -39,34 +39,37 @@ class Remains:
 
 def conditions_after(namespace: ReadOnlyObject, remains: Remains, now: datetime, *, counted: bool) -> list[Object]:
     """Return the conditions after a pass; remaining content is reported only if all was `counted`."""
-    new = {one["type"]: one for one in _troubles(remains, counted=counted)}
+    new = {one["type"]: one for one in _problem_conditions(remains, counted=counted)}
     old: Sequence[ReadOnlyObject] = namespace.get("status", {}).get("conditions", ())
-    kept = [dict(one) for one in old if one["type"] not in _WELL]
-    own = [dated(new.get(kind) or _well(kind), find_condition(old, kind), render_time(now)) for kind in _WELL]
+    kept = [dict(one) for one in old if one["type"] not in _OK_CONDITIONS]
+    own = [
+        dated(new.get(kind) or _ok_condition(kind), find_condition(old, kind), render_time(now))
+        for kind in _OK_CONDITIONS
+    ]
     # Existing conditions keep their position, so that an unchanged list is not written again.
     order = {one["type"]: at for at, one in enumerate(old)}
     return sorted([*kept, *own], key=lambda one: order.get(one["type"], len(order)))
 
 
-def _troubles(remains: Remains, *, counted: bool) -> Iterator[Object]:
+def _problem_conditions(remains: Remains, *, counted: bool) -> Iterator[Object]:
     """Yield the conditions that are True after a pass."""
     if remains.errors:
         texts = ", ".join(sorted(remains.errors))
         message = f"Failed to delete all resource types, {len(remains.errors)} remaining: {texts}"
-        yield _condition(_CONTENT_FAILURE, "True", "ContentDeletionFailed", message)
+        yield _new_condition(_CONTENT_FAILURE, "True", "ContentDeletionFailed", message)
     if counted and remains.resources:
         parts = sorted(f"{name} has {count} resource instances" for name, count in remains.resources.items())
         message = f"Some resources are remaining: {', '.join(parts)}"
-        yield _condition(_CONTENT_REMAINING, "True", "SomeResourcesRemain", message)
+        yield _new_condition(_CONTENT_REMAINING, "True", "SomeResourcesRemain", message)
     if counted and remains.finalizers:
         parts = sorted(f"{name} in {count} resource instances" for name, count in remains.finalizers.items())
         message = f"Some content in the namespace has finalizers remaining: {', '.join(parts)}"
-        yield _condition(_FINALIZERS_REMAINING, "True", "SomeFinalizersRemain", message)
+        yield _new_condition(_FINALIZERS_REMAINING, "True", "SomeFinalizersRemain", message)
 
 
-def _well(kind: str) -> Object:
-    return _condition(kind, "False", *_WELL[kind])
+def _ok_condition(kind: str) -> Object:
+    return _new_condition(kind, "False", *_OK_CONDITIONS[kind])
 
 
-def _condition(kind: str, status: str, reason: str, message: str) -> Object:
+def _new_condition(kind: str, status: str, reason: str, message: str) -> Object:
     return {"type": kind, "status": status, "reason": reason, "message": message}

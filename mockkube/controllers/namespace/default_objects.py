@@ -17,7 +17,7 @@ from mockkube.controllers.pods.pod_control import is_namespace_terminating
 ACCOUNT: Final = "default"
 ROOT_CA: Final = "kube-root-ca.crt"
 # ConfigMap in which API servers publish the CA of their clients; in a mock the same CA signs the server's certificate.
-_CLIENTS: Final = Key("kube-system", "extension-apiserver-authentication")
+_AUTHENTICATION_CONFIG_MAP: Final = Key("kube-system", "extension-apiserver-authentication")
 _DESCRIPTION: Final = "kubernetes.io/description"
 _TEXT: Final = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
@@ -36,13 +36,13 @@ class ServiceAccounts(Controller):
         super().__init__(setting)
         self.namespaces = self.follow("Namespace", self._namespace_changed)
         self.accounts = self.cache("ServiceAccount")
-        self.accounts.subscribe(self._account_changed)
+        self.accounts.subscribe(self._on_account_change)
 
     def _namespace_changed(self, change: Change) -> None:
         if change.type is not EventType.DELETED:
             self.keys.add(Key("", change.object["metadata"]["name"]))
 
-    def _account_changed(self, change: Change) -> None:
+    def _on_account_change(self, change: Change) -> None:
         if change.type is EventType.DELETED:
             self.keys.add(Key("", change.object["metadata"]["namespace"]))
 
@@ -74,14 +74,14 @@ class RootCertificates(Controller):
         self.follow("Namespace", self._namespace_changed)
         # Selected by name: ConfigMaps of users can be many and large, and are none of this controller's business.
         self.maps = self.cache("ConfigMap", Selection(fields=f"metadata.name={ROOT_CA}"))
-        self.maps.subscribe(self._map_changed)
+        self.maps.subscribe(self._on_config_map_change)
 
     def _namespace_changed(self, change: Change) -> None:
         active = change.object.get("status", {}).get("phase") == "Active"
         if change.type is EventType.ADDED or (change.type is EventType.MODIFIED and active):
             self.keys.add(Key("", change.object["metadata"]["name"]))
 
-    def _map_changed(self, change: Change) -> None:
+    def _on_config_map_change(self, change: Change) -> None:
         # An added one was created here; others may have been changed or deleted by users.
         if change.type is not EventType.ADDED:
             self.keys.add(Key("", change.object["metadata"]["namespace"]))
@@ -89,25 +89,25 @@ class RootCertificates(Controller):
     async def reconcile(self, key: Key) -> Outcome:
         """Create the ConfigMap of a namespace, or restore its content."""
         config_map = self.maps.get(Key(key.name, ROOT_CA))
-        data = {"ca.crt": await self._certificate()}
+        data = {"ca.crt": await self._read_certificate()}
         if config_map is None:
-            await self._create(key.name, data)
-        elif config_map.get("data", {}) != data or not _described(config_map):
+            await self._create_config_map(key.name, data)
+        elif config_map.get("data", {}) != data or not _has_description(config_map):
             metadata = config_map["metadata"]
             annotations = {**metadata.get("annotations", {}), _DESCRIPTION: _TEXT}
             changed: Object = {**config_map, "metadata": {**metadata, "annotations": annotations}, "data": data}
             await self.client.update("ConfigMap", changed)
         return DONE
 
-    async def _certificate(self) -> str:
+    async def _read_certificate(self) -> str:
         try:
-            clients = await self.client.get("ConfigMap", _CLIENTS)
+            clients = await self.client.get("ConfigMap", _AUTHENTICATION_CONFIG_MAP)
         except NotFound:
             return ""
         text: str = clients.get("data", {}).get("client-ca-file", "")
         return text
 
-    async def _create(self, namespace: str, data: Object) -> None:
+    async def _create_config_map(self, namespace: str, data: Object) -> None:
         metadata = {"name": ROOT_CA, "namespace": namespace, "annotations": {_DESCRIPTION: _TEXT}}
         try:
             await self.client.create("ConfigMap", {"metadata": metadata, "data": data})
@@ -118,5 +118,5 @@ class RootCertificates(Controller):
                 raise
 
 
-def _described(published: ReadOnlyObject) -> bool:
+def _has_description(published: ReadOnlyObject) -> bool:
     return bool(published["metadata"].get("annotations", {}).get(_DESCRIPTION))

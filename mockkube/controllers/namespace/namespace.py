@@ -38,15 +38,15 @@ class NamespaceController(Controller):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.follow("Namespace", self._namespace_changed)
-        self._definitions = self.cache(DEFINITION)
+        self.follow("Namespace", self._on_namespace_change)
+        self._crds = self.cache(DEFINITION)
         self._pods_first = setting.capabilities.enabled(ORDERED_GATE)
 
     def limits(self) -> RateLimiter:
         """Return upstream's rate limiter: a namespace is retried at least once a minute."""
         return Longest(ItemExponentialFailure(*_BACKOFF_SECONDS), TokenBucket(self.clock))
 
-    def _namespace_changed(self, change: Change) -> None:
+    def _on_namespace_change(self, change: Change) -> None:
         if change.type is not EventType.DELETED and terminating(change.object):
             self.keys.add_after(key_of(change.object), GRACE_SECONDS)
 
@@ -57,10 +57,10 @@ class NamespaceController(Controller):
             namespace = await self.client.get("Namespace", key)
             if not terminating(namespace):
                 return DONE
-            namespace = await self._terminating(namespace)
+            namespace = await self._ensure_terminating_phase(namespace)
             if not namespace["spec"].get("finalizers"):
                 return DONE
-            remains = await self._empty(namespace)
+            remains = await self._delete_all_content(namespace)
             if remains.errors:
                 raise ApiError(", ".join(remains.errors))
             if remains.estimate_seconds:
@@ -71,7 +71,7 @@ class NamespaceController(Controller):
             return DONE
         return DONE
 
-    async def _terminating(self, namespace: ReadOnlyObject) -> ReadOnlyObject:
+    async def _ensure_terminating_phase(self, namespace: ReadOnlyObject) -> ReadOnlyObject:
         """Set phase Terminating if needed and return the namespace."""
         while namespace.get("status", {}).get("phase") != "Terminating":
             status: Object = {**namespace.get("status", {}), "phase": "Terminating"}
@@ -92,40 +92,40 @@ class NamespaceController(Controller):
                 continue
             return
 
-    async def _empty(self, namespace: ReadOnlyObject) -> Remains:
+    async def _delete_all_content(self, namespace: ReadOnlyObject) -> Remains:
         """Delete all content, pods first, and write the conditions."""
         remains, counted = Remains(), True
-        for kind in self._kinds():
+        for kind in self._ordered_kinds():
             try:
-                await self._empty_of(kind, namespace, remains)
+                await self._delete_kind(kind, namespace, remains)
             except (NotFound, MethodNotAllowed):
                 continue  # the server does not serve this kind
             except ApiError as error:
-                remains.errors.append(self._told(kind, namespace, error))
+                remains.errors.append(self._format_error(kind, namespace, error))
             if kind.name == "Pod" and self._pods_first and remains.resources:
                 # With ordered deletion nothing else is deleted while pods remain: NetworkPolicies must protect them
                 # until they are gone.
                 counted = False
                 break
-        await self._report(namespace, remains, counted=counted)
+        await self._update_conditions(namespace, remains, counted=counted)
         return remains
 
-    def _kinds(self) -> Iterator[ServedKind]:
-        kinds = [kind for kind in (*BUILT_IN, *custom_kinds(self._definitions)) if kind.namespaced]
+    def _ordered_kinds(self) -> Iterator[ServedKind]:
+        kinds = [kind for kind in (*BUILT_IN, *custom_kinds(self._crds)) if kind.namespaced]
         yield from sorted(kinds, key=lambda kind: kind.name != "Pod")
 
-    def _told(self, kind: ServedKind, namespace: ReadOnlyObject, error: ApiError) -> str:
+    def _format_error(self, kind: ServedKind, namespace: ReadOnlyObject, error: ApiError) -> str:
         if kind.name == "Pod" and self._pods_first:
             return f"failed to delete pods for namespace: {namespace['metadata']['name']}, err: {error.message}"
         return error.message
 
-    async def _empty_of(self, kind: ServedKind, namespace: ReadOnlyObject, remains: Remains) -> None:
+    async def _delete_kind(self, kind: ServedKind, namespace: ReadOnlyObject, remains: Remains) -> None:
         """Delete all objects of one kind, and add what remains to `remaining`."""
         selection = Selection(namespace=namespace["metadata"]["name"])
         found = (await self.client.list(kind.name, selection)).items
         if not found:
             return
-        estimate = self._grace(namespace, found) if kind.name == "Pod" else 0
+        estimate = self._estimate_grace_seconds(namespace, found) if kind.name == "Pod" else 0
         remains.estimate_seconds = max(remains.estimate_seconds, estimate)
         await self.client.delete_collection(kind.name, selection, _BACKGROUND)
         left = (await self.client.list(kind.name, selection)).items
@@ -144,14 +144,14 @@ class NamespaceController(Controller):
                 f"for gvr: {kind.group}/{version}, Resource={kind.plural}"
             )
 
-    def _grace(self, namespace: ReadOnlyObject, pods: Sequence[ReadOnlyObject]) -> int:
+    def _estimate_grace_seconds(self, namespace: ReadOnlyObject, pods: Sequence[ReadOnlyObject]) -> int:
         """Return the longest grace period of running pods; zero if the deletion has lasted longer."""
         running = [pod for pod in pods if pod.get("status", {}).get("phase") not in FINISHED]
         longest = max((pod["spec"].get("terminationGracePeriodSeconds") or 0 for pod in running), default=0)
         since = self.clock.now() - parse_time(namespace["metadata"]["deletionTimestamp"])
         return 0 if since.total_seconds() >= longest else longest
 
-    async def _report(self, namespace: ReadOnlyObject, remains: Remains, *, counted: bool) -> None:
+    async def _update_conditions(self, namespace: ReadOnlyObject, remains: Remains, *, counted: bool) -> None:
         conditions = conditions_after(namespace, remains, self.clock.now(), counted=counted)
         status = namespace.get("status", {})
         if conditions == status.get("conditions", []):

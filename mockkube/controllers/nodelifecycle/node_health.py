@@ -13,7 +13,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.options import NodeOptions
 
 READY: Final = "Ready"
-_WATCHED: Final = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
+_KUBELET_CONDITIONS: Final = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ def heard(health: Health | None, node: ReadOnlyObject, lease: ReadOnlyObject | N
     # Heartbeats are timed by the controller's own clock when it observes them: clocks of nodes are not trusted.
     if health is None:
         health = Health(condition, now.monotonic if condition else now.at(node["metadata"]["creationTimestamp"]))
-    elif _is_sign(health.ready, condition):
+    elif _is_heartbeat(health.ready, condition):
         health = Health(condition, now.monotonic)
     # renewTime is always rendered with microseconds in UTC, so strings compare like times.
     if renewed > health.renewed:
@@ -63,7 +63,7 @@ def heard(health: Health | None, node: ReadOnlyObject, lease: ReadOnlyObject | N
     return health
 
 
-def _is_sign(saved: ReadOnlyObject | None, condition: ReadOnlyObject | None) -> bool:
+def _is_heartbeat(saved: ReadOnlyObject | None, condition: ReadOnlyObject | None) -> bool:
     """Return whether the Ready condition shows a new heartbeat."""
     if saved is None or condition is None:
         return saved is not condition
@@ -79,10 +79,10 @@ def lost(health: Health, node: ReadOnlyObject, options: NodeOptions, now: Now) -
 def silenced(node: ReadOnlyObject, now: datetime) -> list[ReadOnlyObject]:
     """Return the conditions of a node with those of the kubelet set to Unknown."""
     conditions: list[ReadOnlyObject] = list(node.get("status", {}).get("conditions", ()))
-    for kind in _WATCHED:
+    for kind in _KUBELET_CONDITIONS:
         old = find_condition(conditions, kind)
         if old is None:
-            conditions.append(_never_posted(node, kind, now))
+            conditions.append(_never_updated_condition(node, kind, now))
         # An Unknown condition keeps the time since when it is unknown.
         elif old["status"] != "Unknown":
             unknown: Object = {
@@ -96,7 +96,7 @@ def silenced(node: ReadOnlyObject, now: datetime) -> list[ReadOnlyObject]:
     return conditions
 
 
-def _never_posted(node: ReadOnlyObject, kind: str, now: datetime) -> Object:
+def _never_updated_condition(node: ReadOnlyObject, kind: str, now: datetime) -> Object:
     return {
         "type": kind,
         "status": "Unknown",

@@ -25,7 +25,7 @@ class NodeMemory:
         self.queues: dict[str, ZoneQueue] = {}
         # Called when a zone queue may have a node to taint.
         self.waiting: list[Callable[[], None]] = []
-        self.metrics = _Metrics(setting.metrics)
+        self.metrics = _ZoneMetrics(setting.metrics)
         self._now = setting.clock.monotonic
 
     def open_zone(self, node: ReadOnlyObject) -> None:
@@ -43,7 +43,7 @@ class NodeMemory:
         if not has_taint(node["spec"].get("taints", ()), taint):
             queue.remove(name)
         if queue.add(name):
-            self._wake()
+            self._notify()
 
     def forget_waiting(self, node: ReadOnlyObject) -> None:
         """Remove a healthy node from its zone queue."""
@@ -54,11 +54,11 @@ class NodeMemory:
 
         When the full disruption ends every node gets a new grace period: its heartbeats may have been missed.
         """
-        new = self._states_of(ready)
+        new = self._compute_zone_states(ready)
         all_down = all(state is ZoneState.FULL for state in new.values())
         for zone in new:
             self.states.setdefault(zone, ZoneState.INITIAL)
-        all_were_down = self._all_were_down(ready)
+        all_were_down = self._was_fully_disrupted(ready)
         if all_down and all_were_down:
             return False
         # With all zones down the fault is most likely on this side, so no node is tainted any more.
@@ -75,10 +75,10 @@ class NodeMemory:
             if all_were_down or self.states[zone] is not state:
                 self.queues[zone].swap_rate(rate_of(state, len(ready[zone]), self.options))
                 self.states[zone] = state
-        self._wake()
+        self._notify()
         return False
 
-    def _states_of(self, ready: dict[str, list[bool]]) -> dict[str, ZoneState]:
+    def _compute_zone_states(self, ready: dict[str, list[bool]]) -> dict[str, ZoneState]:
         new = {}
         for zone, nodes in ready.items():
             new[zone] = state_of(nodes, self.options.unhealthy_zone_threshold)
@@ -87,7 +87,7 @@ class NodeMemory:
             self.metrics.unhealthy.labels(zone).set(len(nodes) - sum(nodes))
         return new
 
-    def _all_were_down(self, ready: dict[str, list[bool]]) -> bool:
+    def _was_fully_disrupted(self, ready: dict[str, list[bool]]) -> bool:
         """Return whether all zones were down; forget zones without nodes."""
         for zone, state in list(self.states.items()):
             if zone not in ready:
@@ -100,12 +100,12 @@ class NodeMemory:
                 return False
         return True
 
-    def _wake(self) -> None:
+    def _notify(self) -> None:
         for call in self.waiting:
             call()
 
 
-class _Metrics:
+class _ZoneMetrics:
     """upstream 1.36: pkg/controller/nodelifecycle/metrics.go."""
 
     def __init__(self, registry: CollectorRegistry) -> None:

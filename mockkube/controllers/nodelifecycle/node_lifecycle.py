@@ -33,8 +33,8 @@ _TAINT_OF: Final = {
     ("NetworkUnavailable", "True"): f"{_PREFIX}network-unavailable",
     ("PIDPressure", "True"): f"{_PREFIX}pid-pressure",
 }
-_OWN_KEYS: Final = frozenset({*_TAINT_OF.values(), _UNSCHEDULABLE})
-_LABELS: Final = {"kubernetes.io/os": "beta.kubernetes.io/os", "kubernetes.io/arch": "beta.kubernetes.io/arch"}
+_MANAGED_KEYS: Final = frozenset({*_TAINT_OF.values(), _UNSCHEDULABLE})
+_BETA_LABELS: Final = {"kubernetes.io/os": "beta.kubernetes.io/os", "kubernetes.io/arch": "beta.kubernetes.io/arch"}
 # Interval between passes over the zone queues while a node waits in them (upstream: nodeEvictionPeriod).
 _PASS_SECONDS: Final = 0.1
 _RETRY_SECONDS: Final = 0.05
@@ -52,13 +52,13 @@ def wanted_taints(node: ReadOnlyObject) -> list[Object]:
 def own_taints(node: ReadOnlyObject) -> list[ReadOnlyObject]:
     """Return the NoSchedule taints of a node that this controller manages."""
     taints = node["spec"].get("taints", ())
-    return [taint for taint in taints if taint["effect"] == "NoSchedule" and taint["key"] in _OWN_KEYS]
+    return [taint for taint in taints if taint["effect"] == "NoSchedule" and taint["key"] in _MANAGED_KEYS]
 
 
 def wanted_labels(node: ReadOnlyObject) -> Mapping[str, str]:
     """Return the deprecated beta labels that are missing or outdated."""
     labels = node["metadata"].get("labels", {})
-    return {old: labels[new] for new, old in _LABELS.items() if new in labels and labels.get(old) != labels[new]}
+    return {old: labels[new] for new, old in _BETA_LABELS.items() if new in labels and labels.get(old) != labels[new]}
 
 
 class NodeTaints(Controller):
@@ -70,10 +70,10 @@ class NodeTaints(Controller):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.nodes = self.follow("Node", self._node_changed)
+        self.nodes = self.follow("Node", self._on_node_change)
         self._writer = NodeWriter(self.client, self.clock)
 
-    def _node_changed(self, change: Change) -> None:
+    def _on_node_change(self, change: Change) -> None:
         if change.type is not EventType.DELETED:
             self.keys.add(key_of(change.object))
 
@@ -110,7 +110,7 @@ class NodeEvictions(Controller):
         for zone, queue in self._memory.queues.items():
             while (name := queue.take()) is not None:
                 try:
-                    tainted = await self._taint(name)
+                    tainted = await self._taint_node(name)
                 except NotFound:
                     tainted = False
                 except ApiError as error:
@@ -121,13 +121,13 @@ class NodeEvictions(Controller):
                 queue.finish(name)
                 if tainted:
                     self._memory.metrics.evictions.labels(zone).inc()
-        return self._next()
+        return self._next_pass()
 
-    def _next(self) -> Outcome:
+    def _next_pass(self) -> Outcome:
         due = [at for queue in self._memory.queues.values() if (at := queue.due_at()) is not None]
         return Again(after=max(min(due) - self.clock.monotonic(), _PASS_SECONDS)) if due else DONE
 
-    async def _taint(self, name: str) -> bool:
+    async def _taint_node(self, name: str) -> bool:
         """Set the NoExecute taint for a node's Ready condition; return whether it was set."""
         node = self.nodes.get(Key("", name))
         condition = None if node is None else ready_condition(node)
@@ -152,11 +152,11 @@ class LatePods(Controller):
 
     def __init__(self, setting: Setting, memory: NodeMemory) -> None:
         super().__init__(setting)
-        self.pods = self.follow("Pod", self._pod_changed)
+        self.pods = self.follow("Pod", self._on_pod_change)
         self.nodes = self.cache("Node")
         self._memory = memory
 
-    def _pod_changed(self, change: Change) -> None:
+    def _on_pod_change(self, change: Change) -> None:
         if change.type is EventType.DELETED:
             return
         name = change.object["spec"].get("nodeName")

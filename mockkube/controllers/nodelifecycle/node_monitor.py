@@ -32,51 +32,51 @@ class NodeMonitor(Controller):
         super().__init__(setting)
         self.nodes = self.cache("Node")
         self.leases = self.cache("Lease", LEASES)
-        self._pods_of = pods_by_node(self.cache("Pod"))
+        self._pods_by_node = pods_by_node(self.cache("Pod"))
         self._memory, self._options = memory, setting.options.nodes
         self._writer = NodeWriter(self.client, self.clock)
-        self._known: dict[str, ReadOnlyObject] = {}
+        self._known_nodes: dict[str, ReadOnlyObject] = {}
         # Nodes with pods that could not be marked not ready yet.
-        self._unmarked: set[str] = set()
+        self._nodes_to_retry: set[str] = set()
         self.keys.add(SWEEP)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Check every node once."""
         nodes = self.nodes.list()
-        await self._take_in(nodes)
+        await self._classify_nodes(nodes)
         ready: dict[str, list[bool]] = {}
         for node in nodes:
-            await self._look_at(node, ready)
+            await self._monitor_node(node, ready)
         # Zones are judged after all nodes, since a zone's state depends on each of its nodes.
         if ready and self._memory.judge_zones(ready, self.clock.monotonic()):
             for node in nodes:
-                await self._lift(node)
+                await self._mark_node_as_reachable(node)
         return Again(after=self._options.monitor_period_seconds)
 
-    async def _take_in(self, nodes: Sequence[ReadOnlyObject]) -> None:
+    async def _classify_nodes(self, nodes: Sequence[ReadOnlyObject]) -> None:
         """Record added and deleted nodes, and add zones of new ones."""
         present = {node["metadata"]["name"]: node for node in nodes}
         for name, node in present.items():
             self._memory.open_zone(node)
-            if name not in self._known:
-                self._tell(node, "RegisteredNode", f"Registered Node {name} in Controller")
-                await self._lift(node)
-        for name, node in self._known.items():
+            if name not in self._known_nodes:
+                self._record_event(node, "RegisteredNode", f"Registered Node {name} in Controller")
+                await self._mark_node_as_reachable(node)
+        for name, node in self._known_nodes.items():
             if name not in present:
-                self._tell(node, "RemovingNode", f"Removing Node {name} from Controller")
+                self._record_event(node, "RemovingNode", f"Removing Node {name} from Controller")
                 self._memory.health.pop(name, None)
-                self._unmarked.discard(name)
-        self._known = present
+                self._nodes_to_retry.discard(name)
+        self._known_nodes = present
 
-    def _tell(self, node: ReadOnlyObject, reason: str, what: str) -> None:
-        self.events.record(_reference(node), "Normal", reason, f"Node {node['metadata']['name']} event: {what}")
+    def _record_event(self, node: ReadOnlyObject, reason: str, what: str) -> None:
+        self.events.record(_node_reference(node), "Normal", reason, f"Node {node['metadata']['name']} event: {what}")
 
-    async def _look_at(self, node: ReadOnlyObject, ready: dict[str, list[bool]]) -> None:
+    async def _monitor_node(self, node: ReadOnlyObject, ready: dict[str, list[bool]]) -> None:
         """Update health, taints and pods of one node, and note its readiness by zone."""
         name = node["metadata"]["name"]
         observed = "Unknown" if (before := ready_condition(node)) is None else before["status"]
         try:
-            node, observed = await self._health_of(node)
+            node, observed = await self._update_health_with_retries(node)
         except ApiError as error:
             self.loops.failed(self.name, name, error.message)
             return
@@ -86,18 +86,18 @@ class NodeMonitor(Controller):
             is_ready = condition is not None and condition["status"] == "True"
             ready.setdefault(zone_of(node), []).append(is_ready)
         if condition is not None:
-            await self._taint(node, condition["status"])
-            if not await self._mark_pods(node, observed, condition["status"]):
+            await self._update_taints(node, condition["status"])
+            if not await self._mark_pods_not_ready(node, observed, condition["status"]):
                 return
-        self._unmarked.discard(name)
+        self._nodes_to_retry.discard(name)
 
-    async def _health_of(self, node: ReadOnlyObject) -> tuple[ReadOnlyObject, str]:
+    async def _update_health_with_retries(self, node: ReadOnlyObject) -> tuple[ReadOnlyObject, str]:
         """Return the node after its health was updated, and the status of its Ready condition before."""
         for tries in range(1, _TRIES_MAX + 1):
             condition = ready_condition(node)
             observed = "Unknown" if condition is None else condition["status"]
             try:
-                return await self._judge(node), observed
+                return await self._try_update_node_health(node), observed
             except NotFound:
                 raise
             except ApiError:
@@ -108,7 +108,7 @@ class NodeMonitor(Controller):
                 node = await self.client.get("Node", key_of(node))
         raise AssertionError("the last try returns or raises")
 
-    async def _judge(self, node: ReadOnlyObject) -> ReadOnlyObject:
+    async def _try_update_node_health(self, node: ReadOnlyObject) -> ReadOnlyObject:
         """Observe the health of a node; if its grace period is over, set its conditions to Unknown."""
         name, now = node["metadata"]["name"], Now(self.clock.now(), self.clock.monotonic())
         lease = self.leases.get(Key(LEASES.namespace, name))
@@ -123,11 +123,11 @@ class NodeMonitor(Controller):
             self._memory.health[name] = Health(ready_condition(silent), health.heard_at, health.renewed)
         return silent
 
-    async def _taint(self, node: ReadOnlyObject, status: str) -> None:
+    async def _update_taints(self, node: ReadOnlyObject, status: str) -> None:
         """Remove, swap or queue the NoExecute taint for the status of condition Ready."""
         try:
             if status == "True":
-                await self._lift(node)
+                await self._mark_node_as_reachable(node)
             else:
                 wanted, other = (NOT_READY, UNREACHABLE) if status == "False" else (UNREACHABLE, NOT_READY)
                 # A node that is tainted already only gets the other taint; it does not pass the zone queue a second
@@ -139,7 +139,7 @@ class NodeMonitor(Controller):
         except ApiError as error:
             self.loops.failed(self.name, node["metadata"]["name"], error.message)
 
-    async def _lift(self, node: ReadOnlyObject) -> None:
+    async def _mark_node_as_reachable(self, node: ReadOnlyObject) -> None:
         try:
             await self._writer.remove_taints(node, [UNREACHABLE])
             await self._writer.remove_taints(node, [NOT_READY])
@@ -148,23 +148,23 @@ class NodeMonitor(Controller):
             return
         self._memory.forget_waiting(node)
 
-    async def _mark_pods(self, node: ReadOnlyObject, observed: str, current: str) -> bool:
+    async def _mark_pods_not_ready(self, node: ReadOnlyObject, observed: str, current: str) -> bool:
         """Mark pods not ready if their node was lost just now, or if marking them failed before."""
         name = node["metadata"]["name"]
         if current != "True" and observed == "True":
-            about, message = _reference(node), f"Node {name} status is now: NodeNotReady"
+            about, message = _node_reference(node), f"Node {name} status is now: NodeNotReady"
             self.events.record(about, "Normal", "NodeNotReady", message)
-        elif name not in self._unmarked or observed == "True":
+        elif name not in self._nodes_to_retry or observed == "True":
             return True
         try:
-            await mark_not_ready(self.client, self.events, self._pods_of.get(name), self.clock.now())
+            await mark_not_ready(self.client, self.events, self._pods_by_node.get(name), self.clock.now())
         except ApiError as error:
             self.loops.failed(self.name, name, error.message)
-            self._unmarked.add(name)
+            self._nodes_to_retry.add(name)
             return False
         return True
 
 
-def _reference(node: ReadOnlyObject) -> Object:
+def _node_reference(node: ReadOnlyObject) -> Object:
     metadata = node["metadata"]
     return {"apiVersion": "v1", "kind": "Node", "name": metadata["name"], "uid": metadata["uid"]}

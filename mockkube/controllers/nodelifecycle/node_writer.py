@@ -50,14 +50,14 @@ class NodeWriter:
         key, added_at = Key("", node["metadata"]["name"]), render_time(self._clock.now())
         timed = [{**taint, "timeAdded": added_at} for taint in add]
         if timed:
-            await self._change_taints(key, lambda taints: _each(add_taint, taints, timed))
+            await self._change_taints(key, lambda taints: _apply_each(add_taint, taints, timed))
         await self.remove_taints(node, remove)
 
     async def remove_taints(self, node: ReadOnlyObject, remove: Sequence[ReadOnlyObject]) -> None:
         """Remove taints; send no request if the given node has none of them."""
         if any(has_taint(node["spec"].get("taints", ()), taint) for taint in remove):
             key = Key("", node["metadata"]["name"])
-            await self._change_taints(key, lambda taints: _each(remove_taint, taints, remove))
+            await self._change_taints(key, lambda taints: _apply_each(remove_taint, taints, remove))
 
     async def set_labels(self, key: Key, labels: Mapping[str, str]) -> None:
         """Set labels of a node."""
@@ -80,7 +80,7 @@ class NodeWriter:
         await retried_on_conflict(once)
 
 
-def _each(
+def _apply_each(
     change: Callable[[Sequence[ReadOnlyObject], ReadOnlyObject], list[ReadOnlyObject]],
     taints: Sequence[ReadOnlyObject],
     by: Sequence[ReadOnlyObject],

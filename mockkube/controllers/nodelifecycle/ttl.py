@@ -21,7 +21,13 @@ class Step(NamedTuple):
 
 
 # The ranges overlap so that a cluster on a boundary does not switch back and forth.
-_STEPS: Final = (Step(0, 100, 0), Step(90, 500, 15), Step(450, 1000, 30), Step(900, 2000, 60), Step(1800, 2**31, 300))
+_TTL_BOUNDARIES: Final = (
+    Step(0, 100, 0),
+    Step(90, 500, 15),
+    Step(450, 1000, 30),
+    Step(900, 2000, 60),
+    Step(1800, 2**31, 300),
+)
 
 
 class TTL(Controller):
@@ -31,25 +37,25 @@ class TTL(Controller):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self._count = self._step = 0
-        self.nodes = self.follow("Node", self._node_changed)
+        self._node_count = self._boundary_step = 0
+        self.nodes = self.follow("Node", self._on_node_change)
 
-    def _node_changed(self, change: Change) -> None:
+    def _on_node_change(self, change: Change) -> None:
         if change.type is EventType.DELETED:
-            self._count -= 1
-            if self._count < _STEPS[self._step].least and self._step > 0:
-                self._step -= 1
+            self._node_count -= 1
+            if self._node_count < _TTL_BOUNDARIES[self._boundary_step].least and self._boundary_step > 0:
+                self._boundary_step -= 1
             # Upstream re-annotates a node only when the node itself changes, not when the cluster's size does.
             return
         if change.type is EventType.ADDED:
-            self._count += 1
-            if self._count > _STEPS[self._step].most:
-                self._step += 1
+            self._node_count += 1
+            if self._node_count > _TTL_BOUNDARIES[self._boundary_step].most:
+                self._boundary_step += 1
         self.keys.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> Outcome:
         """Write the annotation if it differs from the TTL for the cluster's size."""
-        node, wanted = self.nodes.get(key), str(_STEPS[self._step].seconds)
+        node, wanted = self.nodes.get(key), str(_TTL_BOUNDARIES[self._boundary_step].seconds)
         if node is not None and node["metadata"].get("annotations", {}).get(ANNOTATION) != wanted:
             await self.client.patch("Node", key, {"metadata": {"annotations": {ANNOTATION: wanted}}})
         return DONE

@@ -15,7 +15,7 @@ from mockkube.controllers.options import NodeOptions
 _ZONE_LABELS: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 _REGION_LABELS: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
 # With up to this many lost nodes a zone is never partially disrupted.
-_FEW: Final = 2
+_LOST_NODES_MIN: Final = 2
 
 
 class ZoneState(StrEnum):
@@ -44,7 +44,7 @@ def state_of(ready: Sequence[bool], unhealthy_threshold: float) -> ZoneState:
     not_ready = len(ready) - sum(ready)
     if not_ready and not_ready == len(ready):
         return ZoneState.FULL
-    if not_ready > _FEW and not_ready / len(ready) >= unhealthy_threshold:
+    if not_ready > _LOST_NODES_MIN and not_ready / len(ready) >= unhealthy_threshold:
         return ZoneState.PARTIAL
     return ZoneState.NORMAL
 
@@ -70,7 +70,7 @@ class ZoneQueue:
     def __init__(self, per_second: float, now: Callable[[], float]) -> None:
         self._now = now
         self._per_second = per_second
-        self._free_at = now()
+        self._token_at = now()
         self._waiting: list[Waiting] = []
         self._known: set[str] = set()
 
@@ -94,23 +94,23 @@ class ZoneQueue:
         """Change the rate; if the old one was exhausted, the new one starts exhausted too."""
         if per_second == self._per_second:
             return
-        stopped = not self._per_second or self._now() < self._free_at
+        stopped = not self._per_second or self._now() < self._token_at
         self._per_second = per_second
-        self._free_at = self._now() + (1 / per_second if stopped and per_second else 0.0)
+        self._token_at = self._now() + (1 / per_second if stopped and per_second else 0.0)
 
     def due_at(self) -> float | None:
         """Return when the next node may be tainted; None if no node waits or the rate is zero."""
         if not self._waiting or not self._per_second:
             return None
-        return max(self._free_at, self._head().not_before)
+        return max(self._token_at, self._head().not_before)
 
     def take(self) -> str | None:
         """Return the next node to taint if it is due; it stays queued until `finish` or `postpone`."""
         now = self._now()
-        if not self._waiting or not self._per_second or now < self._free_at:
+        if not self._waiting or not self._per_second or now < self._token_at:
             return None
         # As upstream, the token is spent even if the head of the queue turns out not to be due.
-        self._free_at = now + 1 / self._per_second
+        self._token_at = now + 1 / self._per_second
         head = self._head()
         return head.name if head.not_before <= now else None
 

@@ -12,10 +12,10 @@ from mockkube.matching.pod_claims import volume_claims
 
 def pods_by_claim(pods: ListWatch) -> Index:
     """Return the index of pods by the claims they may use, as `namespace/name`."""
-    return pods.index("claims", _claims)
+    return pods.index("claims", _index_by_claim)
 
 
-def _claims(pod: ReadOnlyObject) -> list[str]:
+def _index_by_claim(pod: ReadOnlyObject) -> list[str]:
     namespace = pod["metadata"]["namespace"]
     return [str(Key(namespace, name)) for name, _ in volume_claims(pod) if name]
 

@@ -6,9 +6,9 @@ from mockkube.client.cache import Index, ListWatch
 
 def pods_by_node(pods: ListWatch) -> Index:
     """Return the index of pods by node name."""
-    return pods.index("spec.nodeName", _node_of)
+    return pods.index("spec.nodeName", _index_by_node)
 
 
-def _node_of(pod: ReadOnlyObject) -> tuple[str, ...]:
+def _index_by_node(pod: ReadOnlyObject) -> tuple[str, ...]:
     name = pod["spec"].get("nodeName", "")
     return (name,) if name else ()

@@ -26,37 +26,37 @@ def victims(
     if count >= len(pods):
         return list(pods)
     crowd = Counter(pod["spec"].get("nodeName", "") for pod in related if is_ready(pod))
-    order = _Order(crowd, now)
+    order = PodDeletionOrder(crowd, now)
     return sorted(pods, key=cmp_to_key(order.compare))[:count]
 
 
-class _Order:
+class PodDeletionOrder:
     def __init__(self, crowd: Counter[str], now: datetime) -> None:
-        self._crowd, self._now = crowd, now
+        self._ready_by_node, self._now = crowd, now
 
     def compare(self, one: ReadOnlyObject, other: ReadOnlyObject) -> int:
         """Return a negative number if `one` is deleted before `other`."""
         # Unassigned before assigned, pending before running, not ready before ready, low deletion cost first, crowded
         # nodes first.
-        left, right = self._plain(one), self._plain(other)
+        left, right = self._rank(one), self._rank(other)
         if left != right:
             return -1 if left < right else 1
         # As upstream, the time since Ready is compared only if both pods are ready; then restarts, then age.
         since, since_other = ready_since(one), ready_since(other)
         if since is not None and since_other is not None and since != since_other:
-            return self._younger(one, other, since, since_other)
-        left, right = _restarts(one), _restarts(other)
+            return self._compare_age(one, other, since, since_other)
+        left, right = _max_restarts(one), _max_restarts(other)
         if left != right:
             return -1 if left > right else 1
-        born, born_other = _created(one), _created(other)
-        return 0 if born == born_other else self._younger(one, other, born, born_other)
+        born, born_other = _created_at(one), _created_at(other)
+        return 0 if born == born_other else self._compare_age(one, other, born, born_other)
 
-    def _plain(self, pod: ReadOnlyObject) -> tuple[int, ...]:
+    def _rank(self, pod: ReadOnlyObject) -> tuple[int, ...]:
         node = pod["spec"].get("nodeName", "")
         phase = _PHASES.get((pod.get("status") or {}).get("phase", ""), 0)
-        return (int(bool(node)), phase, int(is_ready(pod)), _cost(pod), -self._crowd[node])
+        return (int(bool(node)), phase, int(is_ready(pod)), _deletion_cost(pod), -self._ready_by_node[node])
 
-    def _younger(self, one: ReadOnlyObject, other: ReadOnlyObject, since: datetime, since_other: datetime) -> int:
+    def _compare_age(self, one: ReadOnlyObject, other: ReadOnlyObject, since: datetime, since_other: datetime) -> int:
         """Prefer the younger by orders of magnitude; among equals the lower uid."""
         difference = self._magnitude(since) - self._magnitude(since_other)
         if difference:
@@ -70,12 +70,12 @@ class _Order:
         return int(math.log2(age)) if age >= 1 else -1
 
 
-def _cost(pod: ReadOnlyObject) -> int:
+def _deletion_cost(pod: ReadOnlyObject) -> int:
     text = (pod["metadata"].get("annotations") or {}).get(COST_ANNOTATION, "")
     return int(text) if text.lstrip("-").isdecimal() else 0
 
 
-def _restarts(pod: ReadOnlyObject) -> tuple[int, int]:
+def _max_restarts(pod: ReadOnlyObject) -> tuple[int, int]:
     """Return the highest restart counts of containers and of sidecars."""
     status = pod.get("status") or {}
     sidecars = [one["name"] for one in pod["spec"].get("initContainers") or () if one.get("restartPolicy") == "Always"]
@@ -86,5 +86,5 @@ def _restarts(pod: ReadOnlyObject) -> tuple[int, int]:
     )
 
 
-def _created(pod: ReadOnlyObject) -> datetime:
+def _created_at(pod: ReadOnlyObject) -> datetime:
     return parse_time(pod["metadata"]["creationTimestamp"])

@@ -56,10 +56,10 @@ Shape = Plain | Struct | Pointer | Slice
 
 def dump(value: Any, shape: Shape) -> str:
     """Return a JSON value as spew prints a Go value of that shape."""
-    return f"({_type(shape)}){_body(value, shape)}"
+    return f"({_type_name(shape)}){_dump_value(value, shape)}"
 
 
-def _type(shape: Shape) -> str:
+def _type_name(shape: Shape) -> str:
     match shape:
         case Pointer(to):
             return f"*{to.type}"
@@ -68,13 +68,13 @@ def _type(shape: Shape) -> str:
     return shape.type
 
 
-def _body(value: Any, shape: Shape) -> str:
+def _dump_value(value: Any, shape: Shape) -> str:
     match shape:
         case Pointer(to):
-            return "<nil>" if value is None else _body(value, to)
+            return "<nil>" if value is None else _dump_value(value, to)
         case Slice(of):
             # Spew prints elements without their type, since that of the slice implies it.
-            return "<nil>" if value is None else f"[{' '.join(_body(one, of) for one in value)}]"
+            return "<nil>" if value is None else f"[{' '.join(_dump_value(one, of) for one in value)}]"
         case Struct():
             parts = (f"{field.name}:{dump(value.get(field.key), field.of)}" for field in shape.fields)
             return f"{{{' '.join(parts)}}}"

@@ -27,11 +27,11 @@ _ALIVE: Final = ("Pending", "Running", "Unknown")
 def surplus(pods: Iterable[ReadOnlyObject], kept_max: int) -> list[ReadOnlyObject]:
     """Return the finished pods beyond the number to keep: evicted ones first, then the oldest."""
     finished = [pod for pod in pods if pod.get("status", {}).get("phase") not in _ALIVE]
-    finished.sort(key=_age)
+    finished.sort(key=_deletion_order)
     return finished[: max(len(finished) - kept_max, 0)]
 
 
-def _age(pod: ReadOnlyObject) -> tuple[bool, str, str]:
+def _deletion_order(pod: ReadOnlyObject) -> tuple[bool, str, str]:
     status, metadata = pod.get("status", {}), pod["metadata"]
     evicted = status.get("phase") == "Failed" and status.get("reason") == "Evicted"
     return not evicted, metadata["creationTimestamp"], metadata["name"]
@@ -53,10 +53,10 @@ class PodGC(Controller):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self.pods, self.nodes = self.cache("Pod"), self.cache("Node")
-        self._kept_max = setting.options.terminated_pods_max
+        self._terminated_pods_max = setting.options.terminated_pods_max
         self._status = PodStatusWriter(self.client, setting.capabilities)
         # Nodes that do not exist, with the end of their quarantine.
-        self._missing: dict[str, float] = {}
+        self._node_quarantine: dict[str, float] = {}
         labels = ["namespace", "reason"]
         self._deleted = Counter(
             "pod_gc_collector_force_delete_pods",
@@ -75,30 +75,30 @@ class PodGC(Controller):
     async def reconcile(self, key: Key) -> Outcome:
         """Collect garbage once."""
         pods = self.pods.list()
-        if self._kept_max:
-            await self._remove(surplus(pods, self._kept_max), "terminated")
+        if self._terminated_pods_max:
+            await self._force_delete(surplus(pods, self._terminated_pods_max), "terminated")
         terminating_pods = [pod for pod in pods if terminating(pod)]
         stuck = [
             pod for pod in terminating_pods if out_of_service(self.nodes.get(Key("", pod["spec"].get("nodeName", ""))))
         ]
-        await self._remove(sorted(stuck, key=_age), "out-of-service")
-        deleted_nodes = await self._lost_nodes(pods)
-        await self._remove([pod for pod in pods if pod["spec"].get("nodeName") in deleted_nodes], "orphaned")
-        await self._remove([pod for pod in terminating_pods if not pod["spec"].get("nodeName")], "unscheduled")
+        await self._force_delete(sorted(stuck, key=_deletion_order), "out-of-service")
+        deleted_nodes = await self._discover_deleted_nodes(pods)
+        await self._force_delete([pod for pod in pods if pod["spec"].get("nodeName") in deleted_nodes], "orphaned")
+        await self._force_delete([pod for pod in terminating_pods if not pod["spec"].get("nodeName")], "unscheduled")
         return Again(after=SWEEP_SECONDS)
 
-    async def _lost_nodes(self, pods: Sequence[ReadOnlyObject]) -> set[str]:
+    async def _discover_deleted_nodes(self, pods: Sequence[ReadOnlyObject]) -> set[str]:
         """Return the nodes whose quarantine is over and that still do not exist."""
         now, named = self.clock.monotonic(), dict.fromkeys(pod["spec"].get("nodeName", "") for pod in pods)
         for name in named:
             if name and self.nodes.get(Key("", name)) is None:
-                self._missing.setdefault(name, now + QUARANTINE_SECONDS)
-        due = [name for name, until in self._missing.items() if until <= now]
+                self._node_quarantine.setdefault(name, now + QUARANTINE_SECONDS)
+        due = [name for name, until in self._node_quarantine.items() if until <= now]
         for name in due:
-            del self._missing[name]
-        return {name for name in due if await self._is_gone(name)}
+            del self._node_quarantine[name]
+        return {name for name in due if await self._is_node_deleted(name)}
 
-    async def _is_gone(self, name: str) -> bool:
+    async def _is_node_deleted(self, name: str) -> bool:
         if self.nodes.get(Key("", name)) is not None:
             return False
         try:
@@ -110,12 +110,12 @@ class PodGC(Controller):
             self.loops.failed(self.name, name, error.message)
         return False
 
-    async def _remove(self, pods: Iterable[ReadOnlyObject], reason: str) -> None:
+    async def _force_delete(self, pods: Iterable[ReadOnlyObject], reason: str) -> None:
         for pod in pods:
             namespace = pod["metadata"]["namespace"]
             self._deleted.labels(namespace, reason).inc()
             try:
-                await self._fail_and_delete(pod, orphaned=reason == "orphaned")
+                await self._mark_failed_and_delete(pod, orphaned=reason == "orphaned")
             except NotFound:
                 continue
             # One pod that cannot be deleted must not keep the others: it is tried again in the next pass.
@@ -123,7 +123,7 @@ class PodGC(Controller):
                 self._errors.labels(namespace, reason).inc()
                 self.loops.failed(self.name, key_of(pod), error.message)
 
-    async def _fail_and_delete(self, pod: ReadOnlyObject, *, orphaned: bool) -> None:
+    async def _mark_failed_and_delete(self, pod: ReadOnlyObject, *, orphaned: bool) -> None:
         """Set phase Failed if the pod has not finished, then delete it without grace period."""
         status = pod.get("status", {})
         # No kubelet is left to report an end. Owners such as jobs count the pod by its phase before it is gone.

@@ -4,10 +4,10 @@ upstream 1.36: pkg/api/v1/pod/util.go, pkg/controller/controller_utils.go
 """
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from mockkube.api.conditions import find_condition
-from mockkube.api.times import parse_time
+from mockkube.api.times import add_seconds, parse_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.controllers.pods.status_writer import FINISHED
 
@@ -32,7 +32,7 @@ def is_available(pod: ReadOnlyObject, min_ready_seconds: int, now: datetime) -> 
     since = ready_since(pod)
     if since is None:
         return False
-    return min_ready_seconds == 0 or since + timedelta(seconds=min_ready_seconds) <= now
+    return min_ready_seconds == 0 or add_seconds(since, min_ready_seconds) <= now
 
 
 def seconds_to_prove(owner: ReadOnlyObject | None, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> int:
@@ -46,7 +46,7 @@ def seconds_to_prove(owner: ReadOnlyObject | None, pod: ReadOnlyObject, old: Rea
 def seconds_to_availability(pods: Iterable[ReadOnlyObject], min_ready_seconds: int, now: datetime) -> float | None:
     """Return how long until the next ready pod becomes available; None without such a pod."""
     left = [
-        (since + timedelta(seconds=min_ready_seconds) - now).total_seconds()
+        (add_seconds(since, min_ready_seconds) - now).total_seconds()
         for pod in pods
         if (since := ready_since(pod)) is not None and not is_available(pod, min_ready_seconds, now)
     ]

@@ -71,28 +71,28 @@ class TaintEviction(Controller):
         super().__init__(setting)
         self.pods = self.follow("Pod", self._pod_changed)
         self.nodes = self.follow("Node", self._node_changed)
-        self._pods_of = pods_by_node(self.pods)
+        self._pods_by_node = pods_by_node(self.pods)
         self._rules = setting.taint_rules(self.name)
         self._status = PodStatusWriter(self.client, setting.capabilities)
-        self._tainted: dict[str, tuple[ReadOnlyObject, ...]] = {}
-        self._clocks: dict[Key, Clock] = {}
+        self._tainted_nodes: dict[str, tuple[ReadOnlyObject, ...]] = {}
+        self._timers: dict[Key, Clock] = {}
         # Pods to process. Their key can also come from the delay of a timer that was cancelled since, and then means
         # nothing.
-        self._changed: set[Key] = set()
-        self._metrics = _Metrics(setting.metrics)
+        self._changed_pods: set[Key] = set()
+        self._metrics = _TaintEvictionMetrics(setting.metrics)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Process a changed node or pod, or evict a pod whose timer has expired."""
         if not key.namespace:
-            self._node_seen(key)
+            self._handle_node_update(key)
             return DONE
-        clock = self._clocks.get(key)
+        clock = self._timers.get(key)
         if clock is not None and clock.due <= self.clock.monotonic():
             return await self._evict(key, clock)
-        if key in self._changed:
-            self._changed.remove(key)
-            self._pod_seen(key)
-        clock = self._clocks.get(key)
+        if key in self._changed_pods:
+            self._changed_pods.remove(key)
+            self._handle_pod_update(key)
+        clock = self._timers.get(key)
         return DONE if clock is None else Again(after=clock.due - self.clock.monotonic())
 
     def _pod_changed(self, change: Change) -> None:
@@ -103,7 +103,7 @@ class TaintEviction(Controller):
             # Only node and tolerations matter here; status updates are by far the most frequent changes of pods.
             if same_node and spec.get("tolerations", []) == before.get("tolerations", []):
                 return
-        self._changed.add(key_of(pod))
+        self._changed_pods.add(key_of(pod))
         self.keys.add(key_of(pod))
 
     def _node_changed(self, change: Change) -> None:
@@ -111,81 +111,81 @@ class TaintEviction(Controller):
             return
         self.keys.add(key_of(change.object))
 
-    def _node_seen(self, key: Key) -> None:
+    def _handle_node_update(self, key: Key) -> None:
         node = self.nodes.get(key)
         taints = no_execute_taints(node)
         if taints:
-            self._tainted[key.name] = taints
+            self._tainted_nodes[key.name] = taints
         else:
-            self._tainted.pop(key.name, None)
+            self._tainted_nodes.pop(key.name, None)
         if node is None:
             return
-        for pod in self._pods_of.get(key.name):
-            self._judge(pod, taints)
+        for pod in self._pods_by_node.get(key.name):
+            self._process_pod_on_node(pod, taints)
 
-    def _pod_seen(self, key: Key) -> None:
+    def _handle_pod_update(self, key: Key) -> None:
         pod = self.pods.get(key)
         if pod is None:
-            self._cancel(key)
-        elif (taints := self._tainted.get(pod["spec"].get("nodeName", ""))) is not None:
-            self._judge(pod, taints)
+            self._cancel_timer(key)
+        elif (taints := self._tainted_nodes.get(pod["spec"].get("nodeName", ""))) is not None:
+            self._process_pod_on_node(pod, taints)
 
-    def _judge(self, pod: ReadOnlyObject, taints: Sequence[ReadOnlyObject]) -> None:
+    def _process_pod_on_node(self, pod: ReadOnlyObject, taints: Sequence[ReadOnlyObject]) -> None:
         """Start, keep or cancel the timer of a pod on a tainted node."""
         key, now = key_of(pod), self.clock.monotonic()
         seconds = seconds_left(taints, compile_tolerations(pod["spec"].get("tolerations", ()), self._rules))
         if seconds is None:
-            self._cancel(key)
+            self._cancel_timer(key)
         elif seconds <= 0:
-            self._cancel(key)
-            self._start(key, Clock(now, now))
+            self._cancel_timer(key)
+            self._start_timer(key, Clock(now, now))
         # A timer that runs is kept even if the toleration time changed: upstream replaces it only if that does not end
         # later.
-        elif (running := self._clocks.get(key)) is None:
-            self._start(key, Clock(now, now + seconds))
+        elif (running := self._timers.get(key)) is None:
+            self._start_timer(key, Clock(now, now + seconds))
         elif running.started == now and running.runs():
-            self._cancel(key)
-            self._start(key, Clock(now, now + seconds))
+            self._cancel_timer(key)
+            self._start_timer(key, Clock(now, now + seconds))
 
-    def _start(self, key: Key, clock: Clock) -> None:
-        self._clocks[key] = clock
+    def _start_timer(self, key: Key, clock: Clock) -> None:
+        self._timers[key] = clock
         self.keys.add_after(key, clock.due - clock.started)
 
-    def _cancel(self, key: Key) -> None:
-        clock = self._clocks.pop(key, None)
+    def _cancel_timer(self, key: Key) -> None:
+        clock = self._timers.pop(key, None)
         if clock is not None and clock.runs():
-            self._tell(key, f"Cancelling deletion of Pod {key}")
+            self._record_event(key, f"Cancelling deletion of Pod {key}")
 
-    def _tell(self, key: Key, message: str) -> None:
+    def _record_event(self, key: Key, message: str) -> None:
         about = {"apiVersion": "v1", "kind": "Pod", "name": key.name, "namespace": key.namespace}
         self.events.record(about, "Normal", _REASON, message)
 
     async def _evict(self, key: Key, clock: Clock) -> Outcome:
         """Delete a pod whose timer has expired, with retries."""
         if not clock.tries:
-            self._tell(key, f"Marking for deletion Pod {key}")
+            self._record_event(key, f"Marking for deletion Pod {key}")
         clock.tries += 1
         try:
             await self._delete(key)
         except NotFound:
-            self._over(key, clock)
+            self._remove_timer(key, clock)
             return DONE
         except ApiError as error:
             # Five attempts at 10 ms, as upstream; then the pod stays until its taints or tolerations change.
             if clock.tries < _TRIES_MAX:
                 return Again(after=_RETRY_SECONDS)
-            self._over(key, clock)
+            self._remove_timer(key, clock)
             self.loops.failed(self.name, key, error.message)
             return DONE
         self._metrics.deletions.inc()
         self._metrics.duration.observe(self.clock.monotonic() - clock.due)
-        self._over(key, clock)
+        self._remove_timer(key, clock)
         return DONE
 
-    def _over(self, key: Key, clock: Clock) -> None:
+    def _remove_timer(self, key: Key, clock: Clock) -> None:
         # A new timer may have been started while the deletion was awaited.
-        if self._clocks.get(key) is clock:
-            del self._clocks[key]
+        if self._timers.get(key) is clock:
+            del self._timers[key]
 
     async def _delete(self, key: Key) -> None:
         pod = await self.client.get("Pod", key)
@@ -200,7 +200,7 @@ class TaintEviction(Controller):
         await self.client.delete("Pod", key)
 
 
-class _Metrics:
+class _TaintEvictionMetrics:
     """upstream 1.36: pkg/controller/tainteviction/metrics."""
 
     def __init__(self, registry: CollectorRegistry) -> None:

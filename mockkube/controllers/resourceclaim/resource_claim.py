@@ -39,19 +39,19 @@ class PodClaims(Controller):
         super().__init__(setting)
         claims = self.cache(CLAIM)
         self.claims = Ledger(claims)
-        self.templates = self.follow(TEMPLATE, self._template_changed)
-        self.pods = self.follow("Pod", self._pod_changed)
-        self._by_claim = self.pods.index("resource claims", _claims_of)
-        self._by_template = self.pods.index("resource claim templates", _templates_of)
+        self.templates = self.follow(TEMPLATE, self._on_template_change)
+        self.pods = self.follow("Pod", self._on_pod_change)
+        self._by_claim = self.pods.index("resource claims", _index_by_claim)
+        self._by_template = self.pods.index("resource claim templates", _index_by_template)
         claims.subscribe(self._claim_changed)
         self.reservations = ClaimReservations(setting, self)
         self._admin_access = setting.capabilities.enabled("DRAAdminAccess")
         self._prioritized_list = setting.capabilities.enabled("DRAPrioritizedList")
 
-    def _pod_changed(self, change: Change) -> None:
+    def _on_pod_change(self, change: Change) -> None:
         """Queue the pod for its claims, or its claims once the pod is done."""
         pod, is_deleted = change.object, change.type is EventType.DELETED
-        names = _names(pod)
+        names = _claim_names(pod)
         # The scheduler creates this claim for extended resources; the pod's spec does not name it.
         extended = pod.get("status", {}).get("extendedResourceClaimStatus")
         if not pod["spec"].get("resourceClaims") and not extended:
@@ -65,7 +65,7 @@ class PodClaims(Controller):
         if not is_deleted and not terminating(pod):
             self.keys.add(key_of(pod))
 
-    def _template_changed(self, change: Change) -> None:
+    def _on_template_change(self, change: Change) -> None:
         if change.type is not EventType.DELETED:
             self._enqueue(self._by_template.get(str(key_of(change.object))))
 
@@ -84,7 +84,7 @@ class PodClaims(Controller):
         statuses: list[Object] = []
         for wanted in pod["spec"].get("resourceClaims", ()):
             try:
-                name = await self._ensure(pod, wanted)
+                name = await self._handle_claim(pod, wanted)
             except ApiError as error:
                 text = f"PodResourceClaim {wanted['name']}: {error.message}"
                 self.events.record(pod, "Warning", "FailedResourceClaimCreation", text)
@@ -97,10 +97,10 @@ class PodClaims(Controller):
             )
         # A pod that was bound without the scheduler has nobody else to reserve its claims.
         if pod["spec"].get("nodeName"):
-            await self._reserve(pod)
+            await self._reserve_claims(pod)
         return DONE
 
-    async def _ensure(self, pod: ReadOnlyObject, wanted: ReadOnlyObject) -> str:
+    async def _handle_claim(self, pod: ReadOnlyObject, wanted: ReadOnlyObject) -> str:
         """Return the name of a claim to write to the pod's status; empty if there is none to write."""
         known = device_claim(pod, wanted)
         if known.unneeded or not wanted.get("resourceClaimTemplateName"):
@@ -108,11 +108,11 @@ class PodClaims(Controller):
         claim = self.claims.get(Key(pod["metadata"]["namespace"], known.name)) if known.name else None
         if claim is not None and owning_pod(claim) == pod["metadata"]["uid"]:
             return ""
-        claim = self._orphan(pod, wanted["name"]) or await self._create(pod, wanted)
+        claim = self._find_pod_claim(pod, wanted["name"]) or await self._create_claim(pod, wanted)
         name: str = claim["metadata"]["name"]
         return name
 
-    def _orphan(self, pod: ReadOnlyObject, name: str) -> ReadOnlyObject | None:
+    def _find_pod_claim(self, pod: ReadOnlyObject, name: str) -> ReadOnlyObject | None:
         """Return a claim that was created for the pod but is not in its status."""
         uid = pod["metadata"]["uid"]
         # The controller may have been interrupted between creating the claim and writing its name: a second claim would
@@ -120,9 +120,9 @@ class PodClaims(Controller):
         owned = (one for one in self.claims.all(pod["metadata"]["namespace"]) if owning_pod(one) == uid)
         return next((one for one in owned if one["metadata"].get("annotations", {}).get(POD_CLAIM) == name), None)
 
-    async def _create(self, pod: ReadOnlyObject, wanted: ReadOnlyObject) -> ReadOnlyObject:
+    async def _create_claim(self, pod: ReadOnlyObject, wanted: ReadOnlyObject) -> ReadOnlyObject:
         """Create a claim from a template, owned by the pod."""
-        template = self._template(pod, wanted["resourceClaimTemplateName"])
+        template = self._get_template(pod, wanted["resourceClaimTemplateName"])
         metadata, given = pod["metadata"], template["spec"].get("metadata", {})
         owner = {
             "apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"], "controller": True,
@@ -140,7 +140,7 @@ class PodClaims(Controller):
             raise ApiError(f"create ResourceClaim : {error.message}") from error
         return self.claims.wrote(created)
 
-    def _template(self, pod: ReadOnlyObject, name: str) -> ReadOnlyObject:
+    def _get_template(self, pod: ReadOnlyObject, name: str) -> ReadOnlyObject:
         template = self.templates.get(Key(pod["metadata"]["namespace"], name))
         if template is None:
             missing = f'resourceclaimtemplate.resource.k8s.io "{name}" not found'
@@ -152,7 +152,7 @@ class PodClaims(Controller):
             raise ApiError("template includes a prioritized list of subrequests, but the feature is disabled")
         return template
 
-    async def _reserve(self, pod: ReadOnlyObject) -> None:
+    async def _reserve_claims(self, pod: ReadOnlyObject) -> None:
         """Reserve the allocated claims of a bound pod."""
         for wanted in pod["spec"].get("resourceClaims", ()):
             known = device_claim(pod, wanted)
@@ -168,16 +168,16 @@ class PodClaims(Controller):
                 self.claims.wrote(await self.client.update(CLAIM, reserved_for(claim, pod), subresource="status"))
 
 
-def _names(pod: ReadOnlyObject) -> list[str]:
+def _claim_names(pod: ReadOnlyObject) -> list[str]:
     entries = pod["spec"].get("resourceClaims", ())
     return [known.name for wanted in entries if (known := device_claim(pod, wanted)).name]
 
 
-def _claims_of(pod: ReadOnlyObject) -> list[str]:
-    return [str(Key(pod["metadata"]["namespace"], name)) for name in _names(pod)]
+def _index_by_claim(pod: ReadOnlyObject) -> list[str]:
+    return [str(Key(pod["metadata"]["namespace"], name)) for name in _claim_names(pod)]
 
 
-def _templates_of(pod: ReadOnlyObject) -> list[str]:
+def _index_by_template(pod: ReadOnlyObject) -> list[str]:
     names = (one.get("resourceClaimTemplateName") for one in pod["spec"].get("resourceClaims", ()))
     return [str(Key(pod["metadata"]["namespace"], name)) for name in names if name]
 
@@ -208,18 +208,18 @@ class ClaimReservations(Controller):
         if claim is None:
             return DONE
         reserved = claim.get("status", {}).get("reservedFor", [])
-        remaining = [one for one in reserved if await self._is_kept(key.namespace, one)]
+        remaining = [one for one in reserved if await self._is_needed(key.namespace, one)]
         if len(remaining) < len(reserved):
-            await self._release(claim, remaining)
-        elif not remaining and terminating(claim) and _protected(claim):
+            await self._remove_reservations(claim, remaining)
+        elif not remaining and terminating(claim) and _has_finalizer(claim):
             if "allocation" in claim.get("status", {}):
                 claim = await self._write_status(claim, [], allocated=False)
-            await self._unprotect(claim)
+            await self._remove_finalizer(claim)
         if not remaining:
             await self._delete_unused(claim)
         return DONE
 
-    async def _is_kept(self, namespace: str, consumer: ReadOnlyObject) -> bool:
+    async def _is_needed(self, namespace: str, consumer: ReadOnlyObject) -> bool:
         """Return whether the consumer of a reservation still needs the claim."""
         if consumer.get("apiGroup") or consumer["resource"] != "pods":
             return True
@@ -236,12 +236,12 @@ class ClaimReservations(Controller):
             return False
         return bool(pod["metadata"]["uid"] == consumer["uid"])
 
-    async def _release(self, claim: ReadOnlyObject, remaining: Sequence[ReadOnlyObject]) -> None:
+    async def _remove_reservations(self, claim: ReadOnlyObject, remaining: Sequence[ReadOnlyObject]) -> None:
         # Without the finalizer the allocation was not made by a scheduler, so it is not undone here.
-        allocated = bool(remaining) or not _protected(claim)
+        allocated = bool(remaining) or not _has_finalizer(claim)
         claim = await self._write_status(claim, remaining, allocated=allocated)
-        if _protected(claim) and "allocation" not in claim.get("status", {}):
-            await self._unprotect(claim)
+        if _has_finalizer(claim) and "allocation" not in claim.get("status", {}):
+            await self._remove_finalizer(claim)
 
     async def _write_status(
         self, claim: ReadOnlyObject, remaining: Sequence[ReadOnlyObject], *, allocated: bool
@@ -253,7 +253,7 @@ class ClaimReservations(Controller):
         written = await self.client.update(CLAIM, {**claim, "status": status}, subresource="status")
         return self._claims.wrote(written)
 
-    async def _unprotect(self, claim: ReadOnlyObject) -> None:
+    async def _remove_finalizer(self, claim: ReadOnlyObject) -> None:
         self._claims.wrote(await self.client.update(CLAIM, without_finalizer(claim, FINALIZER)))
 
     async def _delete_unused(self, claim: ReadOnlyObject) -> None:
@@ -265,7 +265,7 @@ class ClaimReservations(Controller):
                     await self.client.delete(CLAIM, key_of(claim))
 
 
-def _protected(claim: ReadOnlyObject) -> bool:
+def _has_finalizer(claim: ReadOnlyObject) -> bool:
     return FINALIZER in claim["metadata"].get("finalizers", ())
 
 

@@ -38,55 +38,55 @@ def claims_of(owner: ReadOnlyObject, pod: ReadOnlyObject) -> list[Object]:
 
 def is_kept_when_scaled(owner: ReadOnlyObject) -> bool:
     """Return whether claims are retained when the set is scaled down."""
-    return _policy(owner, "whenScaled") == RETAIN
+    return _retention_policy(owner, "whenScaled") == RETAIN
 
 
-def _policy(owner: ReadOnlyObject, moment: str) -> str:
+def _retention_policy(owner: ReadOnlyObject, moment: str) -> str:
     policy: str = (owner["spec"].get("persistentVolumeClaimRetentionPolicy") or {}).get(moment) or RETAIN
     return policy
 
 
-def _owners(claim: ReadOnlyObject) -> list[Object]:
+def _owner_references(claim: ReadOnlyObject) -> list[Object]:
     return list(claim["metadata"].get("ownerReferences") or ())
 
 
-def _names(reference: ReadOnlyObject, obj: ReadOnlyObject, api_version: str, kind: str) -> bool:
+def _refers_to(reference: ReadOnlyObject, obj: ReadOnlyObject, api_version: str, kind: str) -> bool:
     named = (reference.get("apiVersion"), reference.get("kind"), reference.get("name"))
     return named == (api_version, kind, obj["metadata"]["name"])
 
 
-def _names_either(reference: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
-    return _names(reference, owner, API_VERSION, KIND) or _names(reference, pod, "v1", "Pod")
+def _refers_to_either(reference: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
+    return _refers_to(reference, owner, API_VERSION, KIND) or _refers_to(reference, pod, "v1", "Pod")
 
 
 def _is_owned_by(claim: ReadOnlyObject, obj: ReadOnlyObject) -> bool:
     uid = obj["metadata"].get("uid", "")
-    return any(reference.get("uid") == uid for reference in _owners(claim))
+    return any(reference.get("uid") == uid for reference in _owner_references(claim))
 
 
-def _is_stale(claim: ReadOnlyObject, obj: ReadOnlyObject, api_version: str, kind: str) -> bool:
+def _has_stale_owner_ref(claim: ReadOnlyObject, obj: ReadOnlyObject, api_version: str, kind: str) -> bool:
     uid = obj["metadata"].get("uid", "")
-    known = next((one for one in _owners(claim) if _names(one, obj, api_version, kind)), None)
+    known = next((one for one in _owner_references(claim) if _refers_to(one, obj, api_version, kind)), None)
     return known is not None and bool(known["uid"] != uid)
 
 
 def belongs_to_former_pod(claim: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
     """Return whether an earlier pod of the same name owns a claim, which is deleted with it."""
-    return _is_stale(claim, pod, "v1", "Pod")
+    return _has_stale_owner_ref(claim, pod, "v1", "Pod")
 
 
 def has_rival(claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
     """Return whether another controller owns a claim that the policy could delete."""
     # With Retain for both the set never owns claims, so other owners do not matter.
-    if _policy(owner, "whenScaled") == RETAIN and _policy(owner, "whenDeleted") == RETAIN:
+    if _retention_policy(owner, "whenScaled") == RETAIN and _retention_policy(owner, "whenDeleted") == RETAIN:
         return False
-    return any(_is_rival(reference, owner, pod) for reference in _owners(claim))
+    return any(_is_unexpected_controller(reference, owner, pod) for reference in _owner_references(claim))
 
 
-def _is_rival(reference: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
-    if _names(reference, owner, API_VERSION, KIND):
+def _is_unexpected_controller(reference: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
+    if _refers_to(reference, owner, API_VERSION, KIND):
         return bool(reference["uid"] != owner["metadata"]["uid"])
-    if _names(reference, pod, "v1", "Pod"):
+    if _refers_to(reference, pod, "v1", "Pod"):
         return bool(reference["uid"] != pod["metadata"].get("uid", ""))
     return bool(reference.get("controller"))
 
@@ -96,27 +96,27 @@ def _wanted_owners(owner: ReadOnlyObject, pod: ReadOnlyObject) -> tuple[bool, bo
     # A pod beyond the replicas owns its claims, so that they are deleted together with it.
     scaled_away = ordinal_of(pod) not in ordinals(owner)
     if is_kept_when_scaled(owner):
-        return _policy(owner, "whenDeleted") != RETAIN, False
-    return _policy(owner, "whenDeleted") != RETAIN and not scaled_away, scaled_away
+        return _retention_policy(owner, "whenDeleted") != RETAIN, False
+    return _retention_policy(owner, "whenDeleted") != RETAIN and not scaled_away, scaled_away
 
 
 def is_owner_up_to_date(claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
     """Return whether a claim has the owners of the policy, or is not to be touched."""
     # A stale owner reference lets the garbage collector delete the claim: changing it now would race with that.
-    if _is_stale(claim, owner, API_VERSION, KIND) or belongs_to_former_pod(claim, pod):
+    if _has_stale_owner_ref(claim, owner, API_VERSION, KIND) or belongs_to_former_pod(claim, pod):
         return True
     owned = _is_owned_by(claim, owner), _is_owned_by(claim, pod)
     if has_rival(claim, owner, pod):
         return not any(owned)
     uids = (owner["metadata"]["uid"], pod["metadata"].get("uid", ""))
-    if any(one.get("uid") in uids and not one.get("controller") for one in _owners(claim)):
+    if any(one.get("uid") in uids and not one.get("controller") for one in _owner_references(claim)):
         return False
     return owned == _wanted_owners(owner, pod)
 
 
 def with_owners(claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> Object:
     """Return a claim with the owners of the policy; with neither if another controller owns it."""
-    references = [one for one in _owners(claim) if not _names_either(one, owner, pod)]
+    references = [one for one in _owner_references(claim) if not _refers_to_either(one, owner, pod)]
     if not has_rival(claim, owner, pod):
         by_set, by_pod = _wanted_owners(owner, pod)
         references += [reference_to(owner, API_VERSION, KIND)] if by_set else []

@@ -31,7 +31,7 @@ from mockkube.controllers.statefulset.identity import (
     with_storage,
 )
 
-_CONFLICTING: Final = (
+_CONFLICTING_CONTROLLER: Final = (
     "PersistentVolumeClaim {} has a conflicting OwnerReference that acts as a manging controller,"
     " the retention policy is ignored for this claim"
 )
@@ -62,8 +62,8 @@ class StatefulHand:
             raise
         except ApiError as failure:
             error = failure
-        await self._hand_over(owner, pod)
-        self._tell("create", owner, pod, error)
+        await self._update_claim_owners(owner, pod)
+        self._record_event("create", owner, pod, error)
         if error is not None:
             raise error
 
@@ -74,64 +74,64 @@ class StatefulHand:
         except NotFound:
             pass
         except ApiError as error:
-            self._tell("delete", owner, pod, error)
+            self._record_event("delete", owner, pod, error)
             raise
-        self._tell("delete", owner, pod, None)
+        self._record_event("delete", owner, pod, None)
 
     async def mend(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
         """Restore the labels, volumes and claim owners of a pod."""
         error: ApiError | None = None
         wrote = False
         for _ in range(TRIES_MAX):
-            updated_pod = await self._mended(owner, pod)
-            error = None if updated_pod is None else await self._update(owner, updated_pod)
+            updated_pod = await self._build_update(owner, pod)
+            error = None if updated_pod is None else await self._write_pod(owner, updated_pod)
             wrote = wrote or updated_pod is not None
             if not isinstance(error, Conflict):
                 break
             # As upstream, the retry starts from the informer's object and not from the server's.
             pod = self.pods.get(key_of(pod)) or pod
         if wrote:
-            self._tell("update", owner, pod, error)
+            self._record_event("update", owner, pod, error)
         if error is not None:
             raise error
 
     async def complete_claims(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
         """Create the missing claims of a pending pod."""
         await self._create_claims(owner, pod, "")
-        await self._hand_over(owner, pod)
+        await self._update_claim_owners(owner, pod)
 
     def owners_match(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
         """Return whether the claims of a pod have the owners of the retention policy."""
-        return all(is_owner_up_to_date(claim, owner, pod) for claim in self._present(owner, pod))
+        return all(is_owner_up_to_date(claim, owner, pod) for claim in self._existing_claims(owner, pod))
 
     async def pass_on(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
         """Set the owners of a pod's claims by the retention policy."""
-        for claim in self._present(owner, pod):
+        for claim in self._existing_claims(owner, pod):
             if has_rival(claim, owner, pod):
-                message = _CONFLICTING.format(claim["metadata"]["name"])
+                message = _CONFLICTING_CONTROLLER.format(claim["metadata"]["name"])
                 self.events.record(owner, WARNING, "ConflictingController", message)
             if not is_owner_up_to_date(claim, owner, pod):
-                await self._rewrite(claim, owner, pod)
+                await self._update_claim_owner(claim, owner, pod)
 
     def waits_for_claims(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
         """Return whether claims of an earlier pod of this name must be deleted first."""
         if is_kept_when_scaled(owner):
             return False
-        return any(belongs_to_former_pod(claim, pod) for claim in self._present(owner, pod))
+        return any(belongs_to_former_pod(claim, pod) for claim in self._existing_claims(owner, pod))
 
-    def _present(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
+    def _existing_claims(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
         for wanted in claims_of(owner, pod):
             if (claim := self.claims.get(key_of(wanted))) is not None:
                 yield claim
 
-    async def _update(self, owner: ReadOnlyObject, pod: Object) -> ApiError | None:
+    async def _write_pod(self, owner: ReadOnlyObject, pod: Object) -> ApiError | None:
         try:
             self.writes.wrote(key_of(owner), "Pod", await self.client.update("Pod", pod))
         except ApiError as error:
             return error
         return None
 
-    async def _mended(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> Object | None:
+    async def _build_update(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> Object | None:
         """Return the pod with the right identity and storage; None if nothing is to be written."""
         mended: Object | None = None
         if not identity_matches(owner, pod):
@@ -140,19 +140,19 @@ class StatefulHand:
             mended = with_storage(owner, mended or pod)
             await self._create_claims(owner, pod, "update")
         if not self.owners_match(owner, pod):
-            await self._hand_over(owner, pod)
+            await self._update_claim_owners(owner, pod)
             # As upstream, the pod is written after its claims changed, even if it has not changed itself.
             mended = mended or dict(pod)
         return mended
 
-    async def _hand_over(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
+    async def _update_claim_owners(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
         try:
             await self.pass_on(owner, pod)
         except ApiError as error:
-            self._tell("update", owner, pod, error)
+            self._record_event("update", owner, pod, error)
             raise
 
-    async def _rewrite(self, claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
+    async def _update_claim_owner(self, claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
         try:
             written = await self.client.update(CLAIM, with_owners(claim, owner, pod))
         except ApiError as error:
@@ -167,7 +167,7 @@ class StatefulHand:
             # One error is shown plainly, several as Go's aggregate prints them.
             error = ApiError(complaints[0] if len(complaints) == 1 else f"[{', '.join(complaints)}]")
             if verb:
-                self._tell(verb, owner, pod, error)
+                self._record_event(verb, owner, pod, error)
             raise error
 
     async def _create_claim(self, owner: ReadOnlyObject, pod: ReadOnlyObject, claim: Object) -> str:
@@ -187,7 +187,7 @@ class StatefulHand:
         self.events.record(owner, NORMAL, "SuccessfulCreate", message)
         return ""
 
-    def _tell(self, verb: str, owner: ReadOnlyObject, pod: ReadOnlyObject, error: ApiError | None) -> None:
+    def _record_event(self, verb: str, owner: ReadOnlyObject, pod: ReadOnlyObject, error: ApiError | None) -> None:
         about = f"{self.spelled(verb)} Pod {pod['metadata']['name']} in StatefulSet {owner['metadata']['name']}"
         if error is None:
             self.events.record(owner, NORMAL, f"Successful{verb.title()}", f"{about} successful")

@@ -81,13 +81,13 @@ class StatefulArchive(Archive):
     async def history_of(self, owner: ReadOnlyObject) -> StatefulHistory:
         """Return the revisions of a set; create one if the present template has none."""
         every = tuple(by_number(await self.claimed(owner)))
-        update = await self._newest(owner, every)
+        update = await self._get_update_revision(owner, every)
         named = (owner.get("status") or {}).get("currentRevision", "")
         # Without a known current revision the set is new, or its status was lost: there is no update to continue.
         current = next((one for one in every if one["metadata"]["name"] == named), update)
         return StatefulHistory(current, update, every)
 
-    async def _newest(self, owner: ReadOnlyObject, every: tuple[ReadOnlyObject, ...]) -> ReadOnlyObject:
+    async def _get_update_revision(self, owner: ReadOnlyObject, every: tuple[ReadOnlyObject, ...]) -> ReadOnlyObject:
         """Return the update revision: the last one if equal, an older equal one, or a new one."""
         data = data_of(owner)
         last = every[-1] if every else None

@@ -22,7 +22,7 @@ from mockkube.features.versions import Version
 # Most pods that one reconciliation creates. Upstream plans all of them, however many.
 BURST_MAX: Final = 500
 # From this version on a pod that is ready but not yet available holds up updates and deletions.
-_AVAILABILITY_COUNTS: Final = Version(1, 34)
+_REQUIRES_AVAILABILITY: Final = Version(1, 34)
 _COUNTS: Final = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "replicas")
 
 
@@ -37,7 +37,7 @@ class Rules:
     @classmethod
     def of(cls, capabilities: Capabilities) -> "Rules":
         """Return the features that a component's capabilities enable."""
-        counts = capabilities.version >= _AVAILABILITY_COUNTS
+        counts = capabilities.version >= _REQUIRES_AVAILABILITY
         return cls(counts, capabilities.enabled("MaxUnavailableStatefulSet"))
 
 
@@ -119,13 +119,13 @@ class Roster:
         first = ordinals(self.owner).start + rolling.get("partition", 0)
         due = [pod for pod in self.replicas if ordinal_of(pod) >= first]
         if not self.rules.several_at_once:
-            return self._last_outdated(due)
+            return self._next_pod_to_update(due)
         allowed = max(scaled(rolling.get("maxUnavailable", 1), wanted(self.owner), math.floor), 1)
         # Missing pods are unavailable too.
         allowed -= sum(self.is_missed(pod) for pod in self.replicas) + self.missing
         return [pod for pod in reversed(due) if self._is_outdated(pod)][: max(allowed, 0)]
 
-    def _last_outdated(self, due: Sequence[ReadOnlyObject]) -> list[ReadOnlyObject]:
+    def _next_pod_to_update(self, due: Sequence[ReadOnlyObject]) -> list[ReadOnlyObject]:
         for pod in reversed(due):
             # A missing pod above this one must come up first: updates go from the highest ordinal down.
             if ordinal_of(pod) < self.highest_missing:

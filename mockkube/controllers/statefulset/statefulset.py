@@ -46,38 +46,40 @@ class StatefulSets(Controller):
         super().__init__(setting)
         version = setting.capabilities.version
         self.sets = self.follow(KIND)
-        pod_handler = Heirs(self.sets, KIND, added=self._changed, updated=self._pod_updated, deleted=self._changed)
+        pod_handler = Heirs(
+            self.sets, KIND, added=self._enqueue_owner, updated=self._on_pod_update, deleted=self._enqueue_owner
+        )
         self.pods = self.follow("Pod", pod_handler.heed)
         revisions = self.cache("ControllerRevision")
-        self._archive = StatefulArchive(self.client, revisions, KIND, same=same_meaning(setting.capabilities))
+        self._revision_history = StatefulArchive(self.client, revisions, KIND, same=same_meaning(setting.capabilities))
         spelled = str.title if version >= _TITLED_EVENTS else str.lower
         claims = self.cache(CLAIM)
         tracked = [Watched(self.pods, "", "pods"), Watched(claims, "", "persistentvolumeclaims")]
         tracked.append(Watched(self.sets, "apps", "statefulsets"))
         checks_consistency = setting.capabilities.enabled("StaleControllerConsistencyStatefulSet")
-        self._writes = OwnWrites(
+        self._consistency_store = OwnWrites(
             self.clock, "statefulset_controller", setting.metrics, tracked if checks_consistency else ()
         )
-        self._hand = StatefulHand(self.client, self.events, self.pods, claims, self._writes, spelled)
-        self._rules = Rules.of(setting.capabilities)
-        self._exact = version >= _EXACT_AVAILABILITY
+        self._pod_control = StatefulHand(self.client, self.events, self.pods, claims, self._consistency_store, spelled)
+        self._features = Rules.of(setting.capabilities)
+        self._has_exact_availability = version >= _EXACT_AVAILABILITY
 
-    def _changed(self, key: Key, pod: ReadOnlyObject) -> None:
+    def _enqueue_owner(self, key: Key, pod: ReadOnlyObject) -> None:
         self.keys.add(key)
 
-    def _pod_updated(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
+    def _on_pod_update(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
         self.keys.add(key)
         if seconds := seconds_to_prove(self.sets.get(key), pod, old):
-            self.keys.add_after(key, seconds if self._exact else seconds + 1)
+            self.keys.add_after(key, seconds if self._has_exact_availability else seconds + 1)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Create, update and delete pods as their order allows, and write the status."""
         # A stale informer may not show a pod that was created just now, or still show a deleted one.
-        if self._writes.behind(key):
+        if self._consistency_store.behind(key):
             return Again()
         owner = self.sets.get(key)
         if owner is None:
-            self._writes.forget(key)
+            self._consistency_store.forget(key)
             return DONE
         selector = selector_of(owner)
         claims = Claims(self.client, "Pod", owner, KIND, API_VERSION)
@@ -85,12 +87,12 @@ class StatefulSets(Controller):
             candidates(self.pods, owner),
             lambda pod: selector.matches(pod["metadata"].get("labels") or {}) and parent_of(pod) == key.name,
         )
-        history = await self._archive.history_of(owner)
+        history = await self._revision_history.history_of(owner)
         try:
             status = await self._sync(owner, history, pods)
         finally:
-            await self._archive.forget(owner, history, (revision_of(pod) for pod in pods))
-        return self._next_look(owner, status, pods)
+            await self._revision_history.forget(owner, history, (revision_of(pod) for pod in pods))
+        return self._next_sync(owner, status, pods)
 
     async def _sync(self, owner: ReadOnlyObject, history: StatefulHistory, pods: Sequence[ReadOnlyObject]) -> Object:
         """Process the pods of a set by plan, write the status and return it."""
@@ -100,26 +102,26 @@ class StatefulSets(Controller):
             update=restored(owner, history.update),
             update_name=history.update["metadata"]["name"],
         )
-        plan = roster_of(owner, revisioned_sets, pods, self.clock.now(), self._rules)
+        plan = roster_of(owner, revisioned_sets, pods, self.clock.now(), self._features)
         status, error = plan.status(pods), None
         if not terminating(owner):
-            done = await self._move(plan)
+            done = await self._update_stateful_set(plan)
             status, error = plan.status((*plan.replicas, *plan.condemned)), done.error
             # Pods deleted for the update are still in the plan, but no longer count.
             status["currentReplicas"] -= done.successes
         status = completed(owner, status)
-        await self._report(owner, status)
+        await self._update_status(owner, status)
         if error is not None:
             raise error
         return status
 
-    async def _move(self, roster: Roster) -> Batches:
+    async def _update_stateful_set(self, roster: Roster) -> Batches:
         """Process all pods; return the number deleted for an update, and the first error."""
         try:
             held_up = (
-                await self._for_all(roster, roster.replicas, self._see_to)
-                or await self._for_all(roster, roster.condemned, self._pass_on)
-                or await self._for_all(roster, roster.condemned, self._dismiss)
+                await self._run_for_all(roster, roster.replicas, self._process_replica)
+                or await self._run_for_all(roster, roster.condemned, self._fix_claims)
+                or await self._run_for_all(roster, roster.condemned, self._process_condemned)
             )
         except ApiError as error:
             return Batches(0, error)
@@ -127,13 +129,13 @@ class StatefulSets(Controller):
         # An update goes on only while no pod is waited for; otherwise a bad revision would spread.
         for pod in () if held_up else roster.outdated():
             try:
-                await self._hand.delete(roster.owner, pod)
+                await self._pod_control.delete(roster.owner, pod)
             except ApiError as error:
                 return Batches(taken, error)
             taken += 1
         return Batches(taken)
 
-    async def _for_all(
+    async def _run_for_all(
         self,
         roster: Roster,
         pods: Sequence[ReadOnlyObject],
@@ -150,38 +152,38 @@ class StatefulSets(Controller):
             raise done.error
         return False
 
-    async def _see_to(self, roster: Roster, pod: ReadOnlyObject) -> bool:
+    async def _process_replica(self, roster: Roster, pod: ReadOnlyObject) -> bool:
         """Process one wanted pod; return whether an ordered set must wait for it."""
         owner, need = roster.owner, roster.need_of(pod)
         if need is Need.DELETION:
-            await self._hand.delete(owner, pod)
+            await self._pod_control.delete(owner, pod)
             return True
         if need is Need.CREATION:
             # As upstream, nothing else is done in this round while claims of the former pod are still to be deleted.
-            if not self._hand.waits_for_claims(owner, pod):
-                await self._hand.create(owner, dict(pod))
+            if not self._pod_control.waits_for_claims(owner, pod):
+                await self._pod_control.create(owner, dict(pod))
             return True
         # A claim may have been deleted between the creation of claims and pod.
         if pod["status"]["phase"] == "Pending":
-            await self._hand.complete_claims(owner, pod)
+            await self._pod_control.complete_claims(owner, pod)
         if need is Need.TIME and roster.ordered:
             return True
         fits = identity_matches(owner, pod) and storage_matches(owner, pod)
-        if not fits or not self._hand.owners_match(owner, pod):
-            await self._hand.mend(owner, pod)
+        if not fits or not self._pod_control.owners_match(owner, pod):
+            await self._pod_control.mend(owner, pod)
         return False
 
-    async def _pass_on(self, roster: Roster, pod: ReadOnlyObject) -> bool:
-        if not self._hand.owners_match(roster.owner, pod):
-            await self._hand.pass_on(roster.owner, pod)
+    async def _fix_claims(self, roster: Roster, pod: ReadOnlyObject) -> bool:
+        if not self._pod_control.owners_match(roster.owner, pod):
+            await self._pod_control.pass_on(roster.owner, pod)
         return False
 
-    async def _dismiss(self, roster: Roster, pod: ReadOnlyObject) -> bool:
+    async def _process_condemned(self, roster: Roster, pod: ReadOnlyObject) -> bool:
         if roster.may_go(pod):
-            await self._hand.delete(roster.owner, pod)
+            await self._pod_control.delete(roster.owner, pod)
         return True
 
-    async def _report(self, owner: ReadOnlyObject, status: Object) -> None:
+    async def _update_status(self, owner: ReadOnlyObject, status: Object) -> None:
         """Write the status if it changed; on a conflict retry once with the stored object."""
         if not is_news(owner, status):
             return
@@ -190,11 +192,11 @@ class StatefulSets(Controller):
         except Conflict:
             fresh = await self.client.get(KIND, key_of(owner))
             written = await self.client.update(KIND, {**fresh, "status": status}, subresource="status")
-        self._writes.wrote(key_of(owner), KIND, written)
+        self._consistency_store.wrote(key_of(owner), KIND, written)
 
-    def _next_look(self, owner: ReadOnlyObject, status: ReadOnlyObject, pods: Sequence[ReadOnlyObject]) -> Outcome:
+    def _next_sync(self, owner: ReadOnlyObject, status: ReadOnlyObject, pods: Sequence[ReadOnlyObject]) -> Outcome:
         min_ready_seconds, available = owner["spec"].get("minReadySeconds", 0), status["availableReplicas"]
-        if not self._exact:
+        if not self._has_exact_availability:
             return (
                 Again(after=float(min_ready_seconds)) if min_ready_seconds > 0 and available != wanted(owner) else DONE
             )

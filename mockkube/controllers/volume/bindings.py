@@ -62,7 +62,7 @@ class VolumeBooks:
     ) -> ReadOnlyObject:
         """Set phase, access modes and capacity of a claim if they differ; `volume` is its volume."""
         old = claim.get("status", {})
-        new = _unbound(old, phase) if volume is None else self._bound(old, phase, volume)
+        new = _unbound_status(old, phase) if volume is None else self._bound_status(old, phase, volume)
         return claim if new == old else await self.write_claim({**claim, "status": new}, status=True)
 
     async def lose(self, claim: ReadOnlyObject, reason: str, message: str) -> None:
@@ -71,12 +71,12 @@ class VolumeBooks:
             written = await self.set_claim_phase(claim, "Lost")
             self.events.record(written, "Warning", reason, message)
 
-    def _bound(self, old: ReadOnlyObject, phase: str, volume: ReadOnlyObject) -> Object:
+    def _bound_status(self, old: ReadOnlyObject, phase: str, volume: ReadOnlyObject) -> Object:
         spec = volume["spec"]
         new: Object = {**old, "phase": phase, "accessModes": spec.get("accessModes", [])}
         # As upstream, capacity is taken over once: later it is the business of the resizer.
         if old.get("phase") != phase:
-            _take_capacity(new, volume)
+            _set_capacity(new, volume)
         attributes = spec.get("volumeAttributesClassName")
         becomes_bound = old.get("phase") == "Pending" and phase == "Bound"
         if self.attributes_classes and becomes_bound and attributes != old.get("currentVolumeAttributesClassName"):
@@ -91,10 +91,10 @@ class VolumeBooks:
         if changed is not None:
             volume = await self.write_volume(changed)
         volume = await self.set_phase(volume, "Bound")
-        claim = await self._point_at(claim, volume["metadata"]["name"])
+        claim = await self._bind_claim_to_volume(claim, volume["metadata"]["name"])
         await self.set_claim_phase(claim, "Bound", volume)
 
-    async def _point_at(self, claim: ReadOnlyObject, name: str) -> ReadOnlyObject:
+    async def _bind_claim_to_volume(self, claim: ReadOnlyObject, name: str) -> ReadOnlyObject:
         wanted, marks = dict(claim["spec"]), {}
         if claim["spec"].get("volumeName", "") != name:
             wanted["volumeName"] = name
@@ -137,20 +137,20 @@ def without(obj: ReadOnlyObject, *names: str) -> Object:
     return {name: value for name, value in obj.items() if name not in names}
 
 
-def _unbound(old: ReadOnlyObject, phase: str) -> Object:
+def _unbound_status(old: ReadOnlyObject, phase: str) -> Object:
     return {**without(old, "accessModes", "capacity", "currentVolumeAttributesClassName"), "phase": phase}
 
 
-def _take_capacity(status: Object, volume: ReadOnlyObject) -> None:
+def _set_capacity(status: Object, volume: ReadOnlyObject) -> None:
     capacity = volume["spec"].get("capacity", {})
     before_resize = volume["metadata"].get("annotations", {}).get(_PRE_RESIZE)
     if before_resize is not None:
         status["capacity"] = {**status.get("capacity", {}), "storage": before_resize}
-    elif not _same(status.get("capacity", {}).get("storage"), capacity.get("storage")):
+    elif not _is_same_quantity(status.get("capacity", {}).get("storage"), capacity.get("storage")):
         status["capacity"] = capacity
 
 
-def _same(one: str | None, other: str | None) -> bool:
+def _is_same_quantity(one: str | None, other: str | None) -> bool:
     return one is not None and other is not None and parse(one) == parse(other)
 
 

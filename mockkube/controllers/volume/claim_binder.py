@@ -52,7 +52,7 @@ class ClaimBinder(Controller):
         claims, volumes = self.follow(CLAIM), self.cache(VOLUME)
         self.books = VolumeBooks(self.client, self.events, setting.capabilities, volumes, claims)
         self.classes = self.cache("StorageClass")
-        self._pods_of = pods_by_claim(self.cache("Pod"))
+        self._pods_by_claim = pods_by_claim(self.cache("Pod"))
         self.keeper = VolumeKeeper(setting, self.books, self.keys)
         self._sync_seconds = setting.options.volume_sync_seconds
         self.keys.add(SWEEP)
@@ -60,20 +60,20 @@ class ClaimBinder(Controller):
     async def reconcile(self, key: Key) -> Outcome:
         """Bind a claim to a volume, or wait for one."""
         if key == SWEEP:
-            return self._sweep()
+            return self._resync()
         claim = self.books.claims.get(key)
         if claim is None:
             return DONE
         # The annotation distinguishes a claim that was bound from one that only names its volume.
         if has_annotation(claim, BIND_COMPLETED):
-            await self._keep(claim)
+            await self._sync_bound_claim(claim)
         elif name := claim["spec"].get("volumeName"):
-            await self._take(claim, name)
+            await self._sync_claim_with_volume(claim, name)
         else:
-            await self._find(claim)
+            await self._sync_unbound_claim(claim)
         return DONE
 
-    def _sweep(self) -> Outcome:
+    def _resync(self) -> Outcome:
         # A claim is not queued when a volume that would fit appears; upstream resyncs every 15 s for this, too.
         for claim in self.books.claims.all():
             self.keys.add(key_of(claim))
@@ -81,10 +81,10 @@ class ClaimBinder(Controller):
             self.keeper.keys.add(key_of(volume))
         return Again(after=self._sync_seconds)
 
-    def _tell(self, claim: ReadOnlyObject, severity: str, reason: str, message: str) -> None:
+    def _record_event(self, claim: ReadOnlyObject, severity: str, reason: str, message: str) -> None:
         self.events.record(claim, severity, reason, message)
 
-    async def _keep(self, claim: ReadOnlyObject) -> None:
+    async def _sync_bound_claim(self, claim: ReadOnlyObject) -> None:
         name = claim["spec"].get("volumeName")
         volume = self.books.volumes.get(Key("", name)) if name else None
         if not name:
@@ -96,7 +96,7 @@ class ClaimBinder(Controller):
         else:
             await self.books.lose(claim, "ClaimMisbound", _MISBOUND)
 
-    async def _take(self, claim: ReadOnlyObject, name: str) -> None:
+    async def _sync_claim_with_volume(self, claim: ReadOnlyObject, name: str) -> None:
         """Bind a claim to the volume it names, if the volume is free or reserved for it."""
         volume = self.books.volumes.get(Key("", name))
         if volume is None:
@@ -106,17 +106,19 @@ class ClaimBinder(Controller):
             if not reason:
                 await self.books.bind(volume, claim)
                 return
-            self._tell(claim, "Warning", "VolumeMismatch", f'Cannot bind to requested volume "{name}": {reason}')
+            self._record_event(
+                claim, "Warning", "VolumeMismatch", f'Cannot bind to requested volume "{name}": {reason}'
+            )
             await self.books.set_claim_phase(claim, "Pending")
         # The volume is reserved for this claim, by a user or by a binding that was interrupted.
         elif refers_to(volume, claim):
             await self.books.bind(volume, claim)
         else:
-            await self._refuse(claim, volume)
+            await self._reject_taken_volume(claim, volume)
 
-    async def _refuse(self, claim: ReadOnlyObject, volume: ReadOnlyObject) -> None:
+    async def _reject_taken_volume(self, claim: ReadOnlyObject, volume: ReadOnlyObject) -> None:
         name, reference = volume["metadata"]["name"], volume["spec"]["claimRef"]
-        self._tell(claim, "Warning", "FailedBinding", f'volume "{name}" already bound to a different claim.')
+        self._record_event(claim, "Warning", "FailedBinding", f'volume "{name}" already bound to a different claim.')
         # This controller chose the volume itself, and nobody else should take it: it is an error that is retried.
         if has_annotation(claim, BOUND_BY_CONTROLLER):
             other = f"{reference.get('namespace', '')}/{reference.get('name', '')}"
@@ -125,9 +127,9 @@ class ClaimBinder(Controller):
             )
         await self.books.set_claim_phase(claim, "Pending")
 
-    async def _find(self, claim: ReadOnlyObject) -> None:
+    async def _sync_unbound_claim(self, claim: ReadOnlyObject) -> None:
         """Bind a claim to the best matching volume, or wait for one."""
-        storage_class = self._class_of(claim)
+        storage_class = self._find_class(claim)
         delayed = waits_for_consumer(claim, storage_class)
         terms = SearchConditions(delayed=delayed, attributes_classes=self.books.attributes_classes)
         try:
@@ -137,9 +139,9 @@ class ClaimBinder(Controller):
         if volume is not None:
             await self.books.bind(volume, claim)
         elif not await self._assign_default_class(claim):
-            await self._wait(claim, storage_class, delayed=delayed)
+            await self._wait_or_provision(claim, storage_class, delayed=delayed)
 
-    def _class_of(self, claim: ReadOnlyObject) -> ReadOnlyObject | None:
+    def _find_class(self, claim: ReadOnlyObject) -> ReadOnlyObject | None:
         name = class_of(claim)
         return self.classes.get(Key("", name)) if name else None
 
@@ -155,32 +157,34 @@ class ClaimBinder(Controller):
         )
         return True
 
-    async def _wait(self, claim: ReadOnlyObject, storage_class: ReadOnlyObject | None, *, delayed: bool) -> None:
+    async def _wait_or_provision(
+        self, claim: ReadOnlyObject, storage_class: ReadOnlyObject | None, *, delayed: bool
+    ) -> None:
         # With WaitForFirstConsumer the scheduler chooses the node first; provisioning starts with its annotation.
         if delayed and not has_annotation(claim, SELECTED_NODE):
-            self._tell_of_consumers(claim)
+            self._record_waiting_for_consumer(claim)
         elif class_of(claim):
             await self._provision(claim, storage_class)
             return
         else:
-            self._tell(claim, "Normal", "FailedBinding", _NO_CLASS)
+            self._record_event(claim, "Normal", "FailedBinding", _NO_CLASS)
         await self.books.set_claim_phase(claim, "Pending")
 
-    def _tell_of_consumers(self, claim: ReadOnlyObject) -> None:
-        pods = [pod for pod in self._pods_of.get(str(key_of(claim))) if _unscheduled(pod)]
+    def _record_waiting_for_consumer(self, claim: ReadOnlyObject) -> None:
+        pods = [pod for pod in self._pods_by_claim.get(str(key_of(claim))) if _is_unscheduled(pod)]
         names = [pod["metadata"]["name"] for pod in pods]
         if not names:
             message = "waiting for first consumer to be created before binding"
-            self._tell(claim, "Normal", "WaitForFirstConsumer", message)
+            self._record_event(claim, "Normal", "WaitForFirstConsumer", message)
             return
         waited_for = f"pods {','.join(names)}" if len(names) > 1 else f"pod {names[0]}"
-        self._tell(claim, "Normal", "WaitForPodScheduled", f"waiting for {waited_for} to be scheduled")
+        self._record_event(claim, "Normal", "WaitForPodScheduled", f"waiting for {waited_for} to be scheduled")
 
     async def _provision(self, claim: ReadOnlyObject, storage_class: ReadOnlyObject | None) -> None:
         """Request a volume from the provisioner of the claim's class."""
         if storage_class is None:
             message = f'storageclass.storage.k8s.io "{class_of(claim)}" not found'
-            self._tell(claim, "Warning", "ProvisioningFailed", message)
+            self._record_event(claim, "Warning", "ProvisioningFailed", message)
             return
         provisioner: str = storage_class["provisioner"]
         migration = migration_of_plugin(provisioner)
@@ -188,14 +192,14 @@ class ClaimBinder(Controller):
             provisioner = migration.driver
         # The plugin was removed from Kubernetes and has no CSI driver to migrate to.
         elif provisioner.startswith(IN_TREE):
-            self._tell(claim, "Warning", "ProvisioningFailed", f"no volume plugin matched name: {provisioner}")
+            self._record_event(claim, "Warning", "ProvisioningFailed", f"no volume plugin matched name: {provisioner}")
             return
         # External provisioners act on this annotation.
         claim = await self.books.note_provisioner(claim, provisioner)
-        self._tell(claim, "Normal", "ExternalProvisioning", _EXTERNAL.format(provisioner))
+        self._record_event(claim, "Normal", "ExternalProvisioning", _EXTERNAL.format(provisioner))
 
 
-def _unscheduled(pod: ReadOnlyObject) -> bool:
+def _is_unscheduled(pod: ReadOnlyObject) -> bool:
     return not pod["spec"].get("nodeName") and pod.get("status", {}).get("phase") not in FINISHED
 
 

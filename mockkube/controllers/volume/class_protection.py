@@ -36,14 +36,14 @@ class ClassProtection(Controller):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.classes = self.follow(CLASS, self._class_changed)
-        self._users = [self.follow(kind, self._user_changed) for kind in (CLAIM, VOLUME)]
+        self.classes = self.follow(CLASS, self._on_class_change)
+        self._users = [self.follow(kind, self._on_user_change) for kind in (CLAIM, VOLUME)]
 
-    def _class_changed(self, change: Change) -> None:
+    def _on_class_change(self, change: Change) -> None:
         if change.type is not EventType.DELETED and to_be_judged(change.object, FINALIZER):
             self.keys.add(key_of(change.object))
 
-    def _user_changed(self, change: Change) -> None:
+    def _on_user_change(self, change: Change) -> None:
         """Queue the classes that a claim or volume no longer refers to."""
         before = set() if change.old is None else classes_of(change.old)
         after = classes_of(change.object)
@@ -57,11 +57,11 @@ class ClassProtection(Controller):
             return DONE
         if not terminating(found):
             await self.client.update(CLASS, with_finalizer(found, FINALIZER))
-        elif not await self._in_use(key.name):
+        elif not await self._is_in_use(key.name):
             await self.client.update(CLASS, without_finalizer(found, FINALIZER))
         return DONE
 
-    async def _in_use(self, name: str) -> bool:
+    async def _is_in_use(self, name: str) -> bool:
         if any(name in classes_of(user) for cache in self._users for user in cache.list()):
             return True
         # The informer may lag behind: a claim created just now would lose its class.

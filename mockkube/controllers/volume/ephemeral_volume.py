@@ -25,20 +25,20 @@ class EphemeralVolumes(Controller):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.pods = self.follow("Pod", self._pod_changed)
-        self._pods_of = pods_by_claim(self.pods)
-        self.claims = self.follow(CLAIM, self._claim_changed)
+        self.pods = self.follow("Pod", self._on_pod_change)
+        self._pods_by_claim = pods_by_claim(self.pods)
+        self.claims = self.follow(CLAIM, self._on_claim_change)
 
-    def _pod_changed(self, change: Change) -> None:
+    def _on_pod_change(self, change: Change) -> None:
         pod = change.object
         # The volumes of a pod are immutable.
         if change.type is EventType.ADDED and any("ephemeral" in one for one in pod["spec"].get("volumes", ())):
             self.keys.add(key_of(pod))
 
-    def _claim_changed(self, change: Change) -> None:
+    def _on_claim_change(self, change: Change) -> None:
         # A deleted claim is created again for a pod that has not started with it.
         if change.type is EventType.DELETED:
-            for pod in self._pods_of.get(str(key_of(change.object))):
+            for pod in self._pods_by_claim.get(str(key_of(change.object))):
                 self.keys.add(key_of(pod))
 
     async def reconcile(self, key: Key) -> Outcome:
@@ -48,18 +48,18 @@ class EphemeralVolumes(Controller):
             return DONE
         for volume in pod["spec"].get("volumes", ()):
             if "ephemeral" in volume:
-                await self._try(pod, volume)
+                await self._handle_volume(pod, volume)
         return DONE
 
-    async def _try(self, pod: ReadOnlyObject, volume: ReadOnlyObject) -> None:
+    async def _handle_volume(self, pod: ReadOnlyObject, volume: ReadOnlyObject) -> None:
         try:
-            await self._ensure(pod, volume)
+            await self._ensure_claim(pod, volume)
         except ApiError as error:
             text = f"ephemeral volume {volume['name']}: {error.message}"
             self.events.record(pod, "Warning", "FailedBinding", text)
             raise ApiError(f"pod {key_of(pod)}, {text}") from error
 
-    async def _ensure(self, pod: ReadOnlyObject, volume: ReadOnlyObject) -> None:
+    async def _ensure_claim(self, pod: ReadOnlyObject, volume: ReadOnlyObject) -> None:
         """Create the claim of an ephemeral volume unless it exists; ApiError if another owns it."""
         name, namespace = ephemeral_name(pod, volume), pod["metadata"]["namespace"]
         claim = self.claims.get(Key(namespace, name))

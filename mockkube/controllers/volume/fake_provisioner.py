@@ -32,19 +32,19 @@ class FakeProvisioner(Controller):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.claims = self.follow(CLAIM, self._claim_changed)
-        self.volumes = self.follow(VOLUME, self._volume_changed)
+        self.claims = self.follow(CLAIM, self._on_claim_change)
+        self.volumes = self.follow(VOLUME, self._on_volume_change)
         self.classes = self.cache("StorageClass")
         self._default_class = setting.options.default_storage_class
         if self._default_class:
             self.keys.add(SWEEP)
 
-    def _claim_changed(self, change: Change) -> None:
-        if change.type is not EventType.DELETED and _asks(change.object):
+    def _on_claim_change(self, change: Change) -> None:
+        if change.type is not EventType.DELETED and _needs_provisioning(change.object):
             self.keys.add(key_of(change.object))
 
-    def _volume_changed(self, change: Change) -> None:
-        if change.type is not EventType.DELETED and _released(change.object):
+    def _on_volume_change(self, change: Change) -> None:
+        if change.type is not EventType.DELETED and _is_released(change.object):
             self.keys.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> Outcome:
@@ -54,7 +54,7 @@ class FakeProvisioner(Controller):
         elif key.namespace:
             await self._provision(key)
         else:
-            await self._forget(key)
+            await self._delete_volume(key)
         return DONE
 
     async def _ensure_default_class(self) -> None:
@@ -69,7 +69,7 @@ class FakeProvisioner(Controller):
         """Create the volume of a claim, with the events of an external provisioner."""
         claim = self.claims.get(key)
         storage_class = None if claim is None else self.classes.get(Key("", class_of(claim)))
-        if claim is None or storage_class is None or not _asks(claim):
+        if claim is None or storage_class is None or not _needs_provisioning(claim):
             return
         if waits_for_consumer(claim, storage_class) and not has_annotation(claim, SELECTED_NODE):
             return
@@ -86,10 +86,10 @@ class FakeProvisioner(Controller):
             return
         self.events.record(claim, "Normal", "ProvisioningSucceeded", f"Successfully provisioned volume {name}")
 
-    async def _forget(self, key: Key) -> None:
+    async def _delete_volume(self, key: Key) -> None:
         """Delete a released volume and remove its finalizer."""
         volume = self.volumes.get(key)
-        if volume is None or not _released(volume):
+        if volume is None or not _is_released(volume):
             return
         try:
             # As external provisioners do: the volume is deleted first, and then released by removing the finalizer.
@@ -125,12 +125,12 @@ def volume_for(claim: ReadOnlyObject, storage_class: ReadOnlyObject) -> Object:
     return {"metadata": metadata, "spec": volume}
 
 
-def _asks(claim: ReadOnlyObject) -> bool:
+def _needs_provisioning(claim: ReadOnlyObject) -> bool:
     by = claim["metadata"].get("annotations", {}).get(PROVISIONER)
     return by == PROVISIONER_NAME and not claim["spec"].get("volumeName") and not terminating(claim)
 
 
-def _released(volume: ReadOnlyObject) -> bool:
+def _is_released(volume: ReadOnlyObject) -> bool:
     by = volume["metadata"].get("annotations", {}).get(PROVISIONED_BY)
     phase, policy = volume.get("status", {}).get("phase"), volume["spec"].get("persistentVolumeReclaimPolicy")
     return bool(by == PROVISIONER_NAME and phase == "Released" and policy == "Delete")

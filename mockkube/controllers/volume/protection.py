@@ -51,7 +51,7 @@ class ClaimProtection(Controller):
         super().__init__(setting)
         self._tracks_use = setting.capabilities.enabled(UNUSED_GATE)
         self.claims = self.follow(CLAIM, self._claim_changed)
-        self._pods_of = pods_by_claim(self.follow("Pod", self._pod_changed))
+        self._pods_by_claim = pods_by_claim(self.follow("Pod", self._on_pod_change))
 
     def _claim_changed(self, change: Change) -> None:
         claim = change.object
@@ -62,7 +62,7 @@ class ClaimProtection(Controller):
         if is_new or to_be_judged(claim, CLAIM_FINALIZER):
             self.keys.add(key_of(claim))
 
-    def _pod_changed(self, change: Change) -> None:
+    def _on_pod_change(self, change: Change) -> None:
         pod, old = change.object, change.old
         # A pod that was replaced under its name while the watch was interrupted no longer uses its claims.
         if old is not None and old["metadata"]["uid"] != pod["metadata"]["uid"]:
@@ -81,26 +81,26 @@ class ClaimProtection(Controller):
         if claim is None:
             return DONE
         if self._tracks_use and not terminating(claim):
-            await self._tell_use(claim)
+            await self._update_unused_condition(claim)
         if not to_be_judged(claim, CLAIM_FINALIZER):
             return DONE
         if not terminating(claim):
             await self.client.update(CLAIM, with_finalizer(claim, CLAIM_FINALIZER))
-        elif not await self._in_use(claim):
+        elif not await self._is_in_use(claim):
             await self.client.update(CLAIM, without_finalizer(claim, CLAIM_FINALIZER))
         return DONE
 
-    async def _in_use(self, claim: ReadOnlyObject) -> bool:
+    async def _is_in_use(self, claim: ReadOnlyObject) -> bool:
         """Return whether a pod uses the claim, by the informer first and then by the server."""
         key = key_of(claim)
-        if any(_holds(pod, claim) for pod in self._pods_of.get(str(key))):
+        if any(_keeps_claim(pod, claim) for pod in self._pods_by_claim.get(str(key))):
             return True
         pods = (await self.client.list("Pod", Selection(namespace=key.namespace))).items
-        return any(_holds(pod, claim) for pod in pods)
+        return any(_keeps_claim(pod, claim) for pod in pods)
 
-    async def _tell_use(self, claim: ReadOnlyObject) -> None:
+    async def _update_unused_condition(self, claim: ReadOnlyObject) -> None:
         """Set condition Unused of a claim if it changed."""
-        running = (pod for pod in self._pods_of.get(str(key_of(claim))) if not _finished(pod))
+        running = (pod for pod in self._pods_by_claim.get(str(key_of(claim))) if not _is_finished(pod))
         used, status = any(uses(pod, claim) for pod in running), claim.get("status", {})
         old = find_condition(status.get("conditions", ()), _UNUSED)
         wanted = "False" if used else "True"
@@ -118,11 +118,11 @@ class ClaimProtection(Controller):
         await self.client.update(CLAIM, changed, subresource="status")
 
 
-def _finished(pod: ReadOnlyObject) -> bool:
+def _is_finished(pod: ReadOnlyObject) -> bool:
     return pod.get("status", {}).get("phase") in FINISHED
 
 
-def _holds(pod: ReadOnlyObject, claim: ReadOnlyObject) -> bool:
+def _keeps_claim(pod: ReadOnlyObject, claim: ReadOnlyObject) -> bool:
     """Return whether a scheduled pod uses a claim and so keeps it from being deleted."""
     metadata = pod["metadata"]
     # The kubelet is done with such a pod, or it was deleted by force. Its own claim must not block it: in a foreground
@@ -139,9 +139,9 @@ class VolumeProtection(Controller):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.volumes = self.follow(VOLUME, self._volume_changed)
+        self.volumes = self.follow(VOLUME, self._on_volume_change)
 
-    def _volume_changed(self, change: Change) -> None:
+    def _on_volume_change(self, change: Change) -> None:
         if change.type is not EventType.DELETED and to_be_judged(change.object, VOLUME_FINALIZER):
             self.keys.add(key_of(change.object))
 

@@ -32,49 +32,49 @@ class VolumeKeeper(Controller):
 
     def __init__(self, setting: Setting, books: VolumeBooks, claims: WorkQueue[Key]) -> None:
         super().__init__(setting)
-        self.follow(VOLUME, self._volume_changed)
-        self.follow(CLAIM, self._claim_changed)
-        self._books, self._claims = books, claims
+        self.follow(VOLUME, self._on_volume_change)
+        self.follow(CLAIM, self._on_claim_change)
+        self._bindings, self._claim_queue = books, claims
 
-    def _volume_changed(self, change: Change) -> None:
+    def _on_volume_change(self, change: Change) -> None:
         reference = change.object["spec"].get("claimRef")
         if change.type is not EventType.DELETED:
             self.keys.add(key_of(change.object))
         elif reference is not None:
-            self._claims.add(Key(reference.get("namespace", ""), reference.get("name", "")))
+            self._claim_queue.add(Key(reference.get("namespace", ""), reference.get("name", "")))
 
-    def _claim_changed(self, change: Change) -> None:
+    def _on_claim_change(self, change: Change) -> None:
         name = change.object["spec"].get("volumeName")
         if change.type is EventType.DELETED and name:
             self.keys.add(Key("", name))
 
     async def reconcile(self, key: Key) -> Outcome:
         """Update the phase of a volume, and reclaim it if its claim is gone."""
-        volume = self._books.volumes.get(key)
+        volume = self._bindings.volumes.get(key)
         if volume is None:
             return DONE
         if not volume["spec"].get("claimRef", {}).get("uid"):
-            await self._books.set_phase(volume, "Available")
+            await self._bindings.set_phase(volume, "Available")
             return DONE
-        claim = await self._claim_of(volume)
+        claim = await self._find_claim(volume)
         if claim is None:
-            await self._release(volume)
+            await self._release_and_reclaim(volume)
         elif not claim["spec"].get("volumeName"):
-            self._hand_over(volume, claim)
+            self._queue_unbound_claim(volume, claim)
         elif claim["spec"]["volumeName"] == key.name:
-            await self._books.set_phase(volume, "Bound")
+            await self._bindings.set_phase(volume, "Bound")
         # Provisioned for a claim that was bound elsewhere meanwhile: nobody else can want it.
-        elif has_annotation(volume, PROVISIONED_BY) and _policy(volume) == "Delete":
-            await self._release(volume)
+        elif has_annotation(volume, PROVISIONED_BY) and _reclaim_policy(volume) == "Delete":
+            await self._release_and_reclaim(volume)
         else:
-            await self._books.unbind(volume)
+            await self._bindings.unbind(volume)
         return DONE
 
-    async def _claim_of(self, volume: ReadOnlyObject) -> ReadOnlyObject | None:
+    async def _find_claim(self, volume: ReadOnlyObject) -> ReadOnlyObject | None:
         """Return the claim a volume is bound to; a missing one is looked up on the server."""
         reference = volume["spec"]["claimRef"]
         key = Key(reference["namespace"], reference["name"])
-        claim = self._books.claims.get(key)
+        claim = self._bindings.claims.get(key)
         # A released volume was checked before, so no request is needed again.
         if claim is None and volume.get("status", {}).get("phase") in ("Released", "Failed"):
             return None
@@ -85,11 +85,11 @@ class VolumeKeeper(Controller):
                 return None
         return claim if claim["metadata"]["uid"] == reference["uid"] else None
 
-    def _hand_over(self, volume: ReadOnlyObject, claim: ReadOnlyObject) -> None:
+    def _queue_unbound_claim(self, volume: ReadOnlyObject, claim: ReadOnlyObject) -> None:
         """Queue the claim that a volume was provisioned or reserved for."""
         modes = [obj["spec"].get("volumeMode", "Filesystem") for obj in (volume, claim)]
         if modes[0] == modes[1]:
-            self._claims.add(key_of(claim))
+            self._claim_queue.add(key_of(claim))
             return
         claim_name, volume_name = claim["metadata"]["name"], volume["metadata"]["name"]
         volume_message = f'Cannot bind PersistentVolume to requested PersistentVolumeClaim "{claim_name}" {_MODES}'
@@ -97,41 +97,41 @@ class VolumeKeeper(Controller):
         self.events.record(volume, "Warning", "VolumeMismatch", volume_message)
         self.events.record(claim, "Warning", "VolumeMismatch", claim_message)
 
-    async def _release(self, volume: ReadOnlyObject) -> None:
+    async def _release_and_reclaim(self, volume: ReadOnlyObject) -> None:
         """Set phase Released, then retain, recycle or delete the volume by its policy."""
         if volume.get("status", {}).get("phase") not in ("Released", "Failed"):
-            volume = await self._books.set_phase(volume, "Released")
+            volume = await self._bindings.set_phase(volume, "Released")
         # The CSI driver's provisioner deletes migrated volumes.
         if volume["metadata"].get("annotations", {}).get(MIGRATED_TO):
             return
-        match _policy(volume):
+        match _reclaim_policy(volume):
             case "Retain":
                 return
             case "Recycle":
                 # differs: upstream recycles host paths and NFS with a pod; here nobody can empty a volume
-                await self._books.set_phase_with_event(volume, "Failed", "VolumeFailedRecycle", _NO_RECYCLER)
+                await self._bindings.set_phase_with_event(volume, "Failed", "VolumeFailedRecycle", _NO_RECYCLER)
             case "Delete":
-                await self._delete(volume)
+                await self._delete_volume(volume)
             case _:
                 message = "Volume has unrecognized PersistentVolumeReclaimPolicy"
-                await self._books.set_phase_with_event(volume, "Failed", "VolumeUnknownReclaimPolicy", message)
+                await self._bindings.set_phase_with_event(volume, "Failed", "VolumeUnknownReclaimPolicy", message)
 
-    async def _delete(self, volume: ReadOnlyObject) -> None:
-        if _deleted_by_others(volume):
+    async def _delete_volume(self, volume: ReadOnlyObject) -> None:
+        if _is_deleted_externally(volume):
             return
-        reason = _why_kept(volume)
+        reason = _deletion_error(volume)
         if reason:
-            await self._books.set_phase_with_event(volume, "Failed", "VolumeFailedDelete", reason)
+            await self._bindings.set_phase_with_event(volume, "Failed", "VolumeFailedDelete", reason)
         else:
             await self.client.delete(VOLUME, key_of(volume))
 
 
-def _policy(volume: ReadOnlyObject) -> str:
+def _reclaim_policy(volume: ReadOnlyObject) -> str:
     policy: str = volume["spec"].get("persistentVolumeReclaimPolicy", "")
     return policy
 
 
-def _deleted_by_others(volume: ReadOnlyObject) -> bool:
+def _is_deleted_externally(volume: ReadOnlyObject) -> bool:
     """Return whether an external provisioner deletes the volume."""
     by = volume["metadata"].get("annotations", {}).get(PROVISIONED_BY, "")
     if by:
@@ -139,7 +139,7 @@ def _deleted_by_others(volume: ReadOnlyObject) -> bool:
     return has_annotation(volume, MIGRATED_TO) or "csi" in volume["spec"]
 
 
-def _why_kept(volume: ReadOnlyObject) -> str:
+def _deletion_error(volume: ReadOnlyObject) -> str:
     """Return why no plugin can delete the volume's storage; empty if the volume can be deleted."""
     by = volume["metadata"].get("annotations", {}).get(PROVISIONED_BY, "")
     if by:

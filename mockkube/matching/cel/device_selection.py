@@ -30,18 +30,22 @@ def matches(compiled: Compiled, driver: str, device: ReadOnlyObject, *, lists: b
         variables = {
             "driver": driver,
             "allowMultipleAllocations": bool(device.get("allowMultipleAllocations")),
-            "attributes": _by_domain(driver, device.get("attributes") or {}, lambda one: _attribute(one, lists=lists)),
-            "capacity": _by_domain(driver, device.get("capacity") or {}, _capacity),
+            "attributes": _group_by_domain(
+                driver, device.get("attributes") or {}, lambda one: _attribute_value(one, lists=lists)
+            ),
+            "capacity": _group_by_domain(driver, device.get("capacity") or {}, _parse_capacity),
         }
     except ValueError as error:
         return str(error)
     value = compiled.program.evaluate({"device": variables}, COST_MAX).value
     if type(value) is CelError:
         return value.message
-    return value if isinstance(value, bool) else _not_boolean(value)
+    return value if isinstance(value, bool) else _not_boolean_error(value)
 
 
-def _by_domain(driver: str, named: Mapping[str, ReadOnlyObject], read: Callable[[ReadOnlyObject], Any]) -> OpenMap:
+def _group_by_domain(
+    driver: str, named: Mapping[str, ReadOnlyObject], read: Callable[[ReadOnlyObject], Any]
+) -> OpenMap:
     """Group attributes by domain; a name without a domain belongs to the driver's."""
     # As upstream, an unknown domain has an empty map: `device.attributes["x"]` never fails, only a missing name in it.
     domains = OpenMap()
@@ -55,33 +59,33 @@ def _by_domain(driver: str, named: Mapping[str, ReadOnlyObject], read: Callable[
     return domains
 
 
-def _attribute(attribute: ReadOnlyObject, *, lists: bool) -> Any:
+def _attribute_value(attribute: ReadOnlyObject, *, lists: bool) -> Any:
     for kind in ("ints", "bools", "strings") if lists else ():
         if kind in attribute:
             return list(attribute[kind])
     # Lists are looked up first: only a cluster with the gate on decodes them at all.
     if lists and "versions" in attribute:
-        return [_version(text) for text in attribute["versions"]]
+        return [_parse_version(text) for text in attribute["versions"]]
     for kind in ("int", "bool", "string"):
         if kind in attribute:
             return attribute[kind]
     if "version" in attribute:
-        return _version(attribute["version"])
+        return _parse_version(attribute["version"])
     raise ValueError("unsupported attribute value")
 
 
-def _version(text: str) -> semver.Version:
+def _parse_version(text: str) -> semver.Version:
     try:
         return semver.parse(text)
     except semver.SemverError as error:
         raise ValueError(f"parse semantic version: {error}") from None
 
 
-def _capacity(capacity: ReadOnlyObject) -> Any:
+def _parse_capacity(capacity: ReadOnlyObject) -> Any:
     return quantities.parse(str(capacity["value"]))
 
 
-def _not_boolean(value: Any) -> str:
+def _not_boolean_error(value: Any) -> str:
     name = type_of(value).name
     match value:
         case str():

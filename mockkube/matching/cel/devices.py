@@ -51,7 +51,7 @@ def _size_max(path: Path) -> int | None:
     return None
 
 
-class _Sizes(Mapping[Path, Size]):
+class _DeviceSizes(Mapping[Path, Size]):
     """Sizes in a device by path; attribute names are arbitrary, so they cannot be listed."""
 
     def __getitem__(self, path: Path) -> Size:
@@ -83,7 +83,7 @@ def devices(*, shared: bool, lists: bool) -> Environment:
     if shared:
         fields["allowMultipleAllocations"] = types.BOOL
     schema = Schema(variables={"device": types.struct(_DEVICE)}, messages={_DEVICE: fields})
-    return environment(schema, _Sizes(), bindings=True)
+    return environment(schema, _DeviceSizes(), bindings=True)
 
 
 @lru_cache(PROGRAMS_MAX)

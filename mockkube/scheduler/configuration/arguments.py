@@ -28,20 +28,20 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 def fill(name: str, args: ReadOnlyObject, caps: Capabilities) -> Object:
     """Return a plugin's arguments with defaults."""
     filled = dict(args)
-    if name in _DEFAULTS:
-        _DEFAULTS[name](filled, caps)
+    if name in _DEFAULTERS:
+        _DEFAULTERS[name](filled, caps)
     return filled
 
 
 def check(name: str, args: ReadOnlyObject, at: str, caps: Capabilities) -> list[str]:
     """Return the errors of a plugin's arguments, which have defaults and the right types."""
-    return [str(one) for one in _CHECKS[name](args, at, caps)] if name in _CHECKS else []
+    return [str(one) for one in _VALIDATORS[name](args, at, caps)] if name in _VALIDATORS else []
 
 
 # Defaults
 
 
-def _resources(given: Iterable[ReadOnlyObject] | None) -> list[Object]:
+def _default_resources(given: Iterable[ReadOnlyObject] | None) -> list[Object]:
     named = [{**one, "weight": one.get("weight") or 1} for one in given or ()]
     return named or [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]
 
@@ -56,12 +56,12 @@ def _fill_pod_affinity(args: Object, caps: Capabilities) -> None:
 
 
 def _fill_balanced(args: Object, caps: Capabilities) -> None:
-    args["resources"] = _resources(args.get("resources"))
+    args["resources"] = _default_resources(args.get("resources"))
 
 
 def _fill_fit(args: Object, caps: Capabilities) -> None:
     strategy = dict(args.get("scoringStrategy") or {"type": "LeastAllocated"})
-    strategy["resources"] = _resources(strategy.get("resources"))
+    strategy["resources"] = _default_resources(strategy.get("resources"))
     args["scoringStrategy"] = strategy
 
 
@@ -83,7 +83,7 @@ def _fill_devices(args: Object, caps: Capabilities) -> None:
         args.setdefault("bindingTimeout", "10m0s")
 
 
-_DEFAULTS: Final[Mapping[str, Defaults]] = {
+_DEFAULTERS: Final[Mapping[str, Defaults]] = {
     "DefaultPreemption": _fill_preemption,
     "DynamicResources": _fill_devices,
     "InterPodAffinity": _fill_pod_affinity,
@@ -131,7 +131,7 @@ def _check_balanced(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[F
 
 
 def _check_fit(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[FieldError]:
-    errors = _label_names(args.get("ignoredResources") or (), f"{at}.ignoredResources")
+    errors = _check_label_names(args.get("ignoredResources") or (), f"{at}.ignoredResources")
     for index, group in enumerate(args.get("ignoredResourceGroups") or ()):
         here = f"{at}.ignoredResourceGroups[{index}]"
         if "/" in group:
@@ -140,7 +140,7 @@ def _check_fit(args: ReadOnlyObject, at: str, caps: Capabilities) -> list[FieldE
     return errors + _check_strategy(args["scoringStrategy"], f"{at}.scoringStrategy")
 
 
-def _label_names(given: Sequence[str], at: str) -> list[FieldError]:
+def _check_label_names(given: Sequence[str], at: str) -> list[FieldError]:
     return [
         invalid(f"{at}[{index}]", name, text) for index, name in enumerate(given) for text in names.qualified_name(name)
     ]
@@ -264,7 +264,7 @@ def _check_seconds(args: ReadOnlyObject, name: str, at: str, least: int, text: s
     return [] if span.nanos >= least * 10**9 else [invalid(f"{at}.{name}", given, text)]
 
 
-_CHECKS: Final[Mapping[str, Check]] = {
+_VALIDATORS: Final[Mapping[str, Check]] = {
     "DefaultPreemption": _check_preemption,
     "DynamicResources": _check_devices,
     "InterPodAffinity": _check_pod_affinity,

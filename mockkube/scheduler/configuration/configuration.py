@@ -32,8 +32,8 @@ POINTS: Final = (
     "bind",
     "postBind",
 )
-_GONE: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
-_LEFT: Final = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
+_REMOVED_PLUGINS: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
+_REMOVED_TEXT: Final = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
 
 
 class ConfigurationError(ValueError):
@@ -85,11 +85,11 @@ def read(given: ReadOnlyObject, caps: Capabilities) -> Configuration:
     """Parse a configuration; raise SchedulerConfigurationError with all its errors."""
     # Go decodes null like an absent field.
     given = {name: value for name, value in given.items() if value is not None}
-    errors = [*_check_head(given), *types.check(given, (MULTI_POINT, *POINTS))]
+    errors = [*_check_group_version_kind(given), *types.check(given, (MULTI_POINT, *POINTS))]
     # Values of the wrong type cannot be validated further.
     if errors:
         raise ConfigurationError(errors)
-    profiles = [_profile(one, caps) for one in _profiles_of(given)]
+    profiles = [_parse_profile(one, caps) for one in _profiles_with_default(given)]
     initial, longest = given.get("podInitialBackoffSeconds", 1), given.get("podMaxBackoffSeconds", 10)
     if (parallelism := given.get("parallelism", 1)) <= 0:
         errors.append(str(invalid("parallelism", parallelism, "should be an integer value greater than zero")))
@@ -112,7 +112,7 @@ def default(caps: Capabilities) -> Configuration:
     return read({"apiVersion": API_VERSION, "kind": KIND}, caps)
 
 
-def _check_head(given: ReadOnlyObject) -> Iterator[str]:
+def _check_group_version_kind(given: ReadOnlyObject) -> Iterator[str]:
     group_version, kind = given.get("apiVersion", ""), given.get("kind", "")
     if (group_version, kind) != (API_VERSION, KIND):
         yield f'no kind "{kind}" is registered for version "{group_version}": expected {KIND} of {API_VERSION}'
@@ -120,7 +120,7 @@ def _check_head(given: ReadOnlyObject) -> Iterator[str]:
         yield str(forbidden("extenders", "are not supported"))
 
 
-def _profiles_of(given: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
+def _profiles_with_default(given: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
     profiles: Sequence[ReadOnlyObject] = given.get("profiles") or ({},)
     # upstream: only a single profile may omit its name.
     if len(profiles) == 1:
@@ -128,22 +128,24 @@ def _profiles_of(given: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
     return tuple(profiles)
 
 
-def _profile(given: ReadOnlyObject, caps: Capabilities) -> ProfileSettings:
-    plugins = {point: _plugin_set((given.get("plugins") or {}).get(point) or {}) for point in (MULTI_POINT, *POINTS)}
+def _parse_profile(given: ReadOnlyObject, caps: Capabilities) -> ProfileSettings:
+    plugins = {
+        point: _parse_plugin_set((given.get("plugins") or {}).get(point) or {}) for point in (MULTI_POINT, *POINTS)
+    }
     usual = tuple(Enabled(entry.name, entry.weight) for entry in defaults_for(caps))
-    plugins[MULTI_POINT] = _merge(usual, plugins[MULTI_POINT])
+    plugins[MULTI_POINT] = _merge_plugin_sets(usual, plugins[MULTI_POINT])
     named = {one["name"]: one.get("args") or {} for one in given.get("pluginConfig") or ()}
     enabled = {one.name for plugin_set in plugins.values() for one in plugin_set.enabled}
     args = {name: arguments.fill(name, named.get(name, {}), caps) for name in sorted(enabled | named.keys())}
     return ProfileSettings(given.get("schedulerName", ""), plugins, args, given.get("percentageOfNodesToScore"))
 
 
-def _plugin_set(given: ReadOnlyObject) -> PluginSet:
+def _parse_plugin_set(given: ReadOnlyObject) -> PluginSet:
     enabled = tuple(Enabled(one["name"], one.get("weight") or 0) for one in given.get("enabled") or ())
     return PluginSet(enabled, frozenset(one["name"] for one in given.get("disabled") or ()))
 
 
-def _merge(usual: tuple[Enabled, ...], custom: PluginSet) -> PluginSet:
+def _merge_plugin_sets(usual: tuple[Enabled, ...], custom: PluginSet) -> PluginSet:
     """Put the default plugins before custom ones; a plugin in both keeps its place and takes the new weight."""
     requested = {one.name: one for one in custom.enabled}
     defaults = () if "*" in custom.disabled else tuple(one for one in usual if one.name not in custom.disabled)
@@ -160,7 +162,7 @@ def _check_profiles(profiles: Sequence[ProfileSettings], given: ReadOnlyObject, 
             yield str(required(f"{at}.schedulerName"))
         yield from _check_percentage(profile.percentage, f"{at}.percentageOfNodesToScore")
         yield from _check_plugins(profile, at, caps)
-        yield from _check_plugin_config(_profiles_of(given)[index], profile, at, caps)
+        yield from _check_plugin_config(_profiles_with_default(given)[index], profile, at, caps)
         if profile.name in first:
             yield str(duplicate(f"{at}.schedulerName", f"profiles[{first[profile.name]}].schedulerName"))
         first.setdefault(profile.name, index)
@@ -175,8 +177,8 @@ def _check_plugins(profile: ProfileSettings, at: str, caps: Capabilities) -> Ite
         seen: set[str] = set()
         for index, one in enumerate(plugin_set.enabled):
             here = f"{at}.plugins.{point}.enabled[{index}]"
-            if one.name in _GONE:
-                yield str(invalid(here, one.name, _LEFT))
+            if one.name in _REMOVED_PLUGINS:
+                yield str(invalid(here, one.name, _REMOVED_TEXT))
             elif entry_of(one.name, caps) is None:
                 yield str(invalid(here, one.name, "no plugin has this name"))
             elif one.name in seen:
@@ -193,8 +195,8 @@ def _check_plugin_config(given: ReadOnlyObject, profile: ProfileSettings, at: st
         if name in seen:
             yield str(duplicate(here, name))
         seen.add(name)
-        if name in _GONE:
-            yield str(invalid(here, name, _LEFT))
+        if name in _REMOVED_PLUGINS:
+            yield str(invalid(here, name, _REMOVED_TEXT))
         else:
             yield from arguments.check(name, profile.arguments[name], f"{here}.args", caps)
 

@@ -30,7 +30,7 @@ from mockkube.scheduler.framework.interface import (
 
 PluginT = TypeVar("PluginT", bound=Plugin)
 # Extension points at which a plugin can reject a pod, so that its registered events count.
-_REFUSING: Final = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
+_REJECTING_POINTS: Final = (PreEnqueuePlugin, PreFilterPlugin, FilterPlugin, ReservePlugin, PermitPlugin)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,13 +57,13 @@ class Profile:
     @property
     def refusing(self) -> list[Plugin]:
         """Plugins that can reject pods."""
-        return [plugin for plugin in self.plugins.values() if isinstance(plugin, _REFUSING)]
+        return [plugin for plugin in self.plugins.values() if isinstance(plugin, _REJECTING_POINTS)]
 
 
 def build(settings: ProfileSettings, context: Context) -> Profile:
     """Build a profile's plugins; raise SchedulerConfigurationError when a required one is missing."""
-    plugins = {name: _build_plugin(name, settings, context) for name in _needed(settings)}
-    assembly = _Assembly(settings, plugins)
+    plugins = {name: _build_plugin(name, settings, context) for name in _plugins_in_use(settings)}
+    assembly = _ProfileBuilder(settings, plugins)
     sorts = assembly.at("queueSort", QueueSortPlugin)
     if len(sorts) != 1:
         assembly.refuse(
@@ -92,7 +92,7 @@ def build(settings: ProfileSettings, context: Context) -> Profile:
     )
 
 
-def _needed(settings: ProfileSettings) -> Iterable[str]:
+def _plugins_in_use(settings: ProfileSettings) -> Iterable[str]:
     """Return the names of all plugins in use, each once.
 
     The order is that of the default plugins, which extension points share.
@@ -116,7 +116,7 @@ def _weights(settings: ProfileSettings) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Assembly:
+class _ProfileBuilder:
     settings: ProfileSettings
     plugins: Mapping[str, Plugin]
 
@@ -126,21 +126,21 @@ class _Assembly:
         upstream's order: plugins of multiPoint that the point overrides, other plugins of multiPoint, the rest.
         """
         own = self.settings.plugins[point]
-        everywhere = self._everywhere(own, kind)
+        everywhere = self._multi_point_plugins(own, kind)
         requested = [one.name for one in own.enabled]
         overridden = [name for name in requested if name in everywhere]
         inherited = [name for name in everywhere if name not in requested]
         rest = [name for name in requested if name not in everywhere]
-        return tuple(self._as(kind, name, point) for name in (*overridden, *inherited, *rest))
+        return tuple(self._require_extension(kind, name, point) for name in (*overridden, *inherited, *rest))
 
-    def _everywhere(self, own: PluginSet, kind: type[PluginT]) -> Sequence[str]:
+    def _multi_point_plugins(self, own: PluginSet, kind: type[PluginT]) -> Sequence[str]:
         if "*" in own.disabled:
             return ()
         # multiPoint enables a plugin at the points that it implements, and skips the others silently.
         names = (one.name for one in self.settings.plugins[MULTI_POINT].enabled)
         return [name for name in names if isinstance(self.plugins[name], kind) and name not in own.disabled]
 
-    def _as(self, kind: type[PluginT], name: str, point: str) -> PluginT:
+    def _require_extension(self, kind: type[PluginT], name: str, point: str) -> PluginT:
         plugin = self.plugins[name]
         if not isinstance(plugin, kind):
             extension = f"{point[0].upper()}{point[1:]}Plugin"

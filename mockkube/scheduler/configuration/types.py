@@ -50,7 +50,7 @@ _ELECTION: Final = {
     "resourceName": str,
     "resourceNamespace": str,
 }
-_WHOLE: Final[Mapping[str, Shape]] = {
+_CONFIGURATION: Final[Mapping[str, Shape]] = {
     "apiVersion": str,
     "kind": str,
     "clientConnection": _CONNECTION,
@@ -64,7 +64,7 @@ _WHOLE: Final[Mapping[str, Shape]] = {
     "podInitialBackoffSeconds": int,
     "podMaxBackoffSeconds": int,
 }
-_TYPE: Final[Mapping[str, Shape]] = {"apiVersion": str, "kind": str}
+_TYPE_META: Final[Mapping[str, Shape]] = {"apiVersion": str, "kind": str}
 _ARGUMENTS: Final[Mapping[str, Mapping[str, Shape]]] = {
     "DefaultPreemption": {"minCandidateNodesPercentage": int, "minCandidateNodesAbsolute": int},
     "DynamicResources": {"filterTimeout": str, "bindingTimeout": str},
@@ -86,7 +86,7 @@ _ARGUMENTS: Final[Mapping[str, Mapping[str, Shape]]] = {
     },
     "VolumeBinding": {"bindTimeoutSeconds": int, "shape": _POINTS},
 }
-_TEXTS: Final[Mapping[type, str]] = {
+_TYPE_NAMES: Final[Mapping[type, str]] = {
     int: "an integer",
     float: "a number",
     str: "a string",
@@ -103,28 +103,31 @@ def check(given: ReadOnlyObject, points: Sequence[str]) -> Iterator[str]:
         "plugins": dict.fromkeys(points, _PLUGINS),
         "pluginConfig": [{"name!": str, "args": {}}],
     }
-    whole = {**_WHOLE, "profiles": [profile]}
-    type_errors = list(_wrong(given, whole, "")) or list(_wrong_arguments(given))
-    yield from type_errors or (*_strict(_unknown(given, whole, "")), *_unknown_arguments(given))
+    whole = {**_CONFIGURATION, "profiles": [profile]}
+    type_errors = list(_type_errors(given, whole, "")) or list(_argument_type_errors(given))
+    yield from type_errors or (
+        *_unknown_field_errors(_unknown_fields(given, whole, "")),
+        *_unknown_argument_fields(given),
+    )
 
 
-def _arguments(given: ReadOnlyObject) -> Iterator[tuple[str, str, Any]]:
+def _plugin_arguments(given: ReadOnlyObject) -> Iterator[tuple[str, str, Any]]:
     """Yield the path of each entry of pluginConfig, its plugin and its arguments."""
     for index, profile in enumerate(given.get("profiles") or ()):
         for place, one in enumerate(profile.get("pluginConfig") or ()):
             yield f"profiles[{index}].pluginConfig[{place}]", one["name"], one.get("args")
 
 
-def _wrong_arguments(given: ReadOnlyObject) -> Iterator[str]:
-    for at, name, args in _arguments(given):
+def _argument_type_errors(given: ReadOnlyObject) -> Iterator[str]:
+    for at, name, args in _plugin_arguments(given):
         shape = _ARGUMENTS.get(name)
         if shape is None:
             continue
-        wrong = list(_wrong(args, {**_TYPE, **shape}, f"{at}.args"))
-        yield from wrong or _wrong_type(args or {}, name, at)
+        wrong = list(_type_errors(args, {**_TYPE_META, **shape}, f"{at}.args"))
+        yield from wrong or _declared_type_errors(args or {}, name, at)
 
 
-def _wrong_type(args: ReadOnlyObject, name: str, at: str) -> Iterator[str]:
+def _declared_type_errors(args: ReadOnlyObject, name: str, at: str) -> Iterator[str]:
     """Yield an error if arguments declare another apiVersion or kind than their plugin's."""
     expected = ("kubescheduler.config.k8s.io/v1", f"{name}Args")
     for value, wanted in zip((args.get("apiVersion"), args.get("kind")), expected, strict=True):
@@ -132,24 +135,24 @@ def _wrong_type(args: ReadOnlyObject, name: str, at: str) -> Iterator[str]:
             yield f"decoding .{at}: args for plugin {name} were not of type {' '.join(expected)}, got {value}"
 
 
-def _unknown_arguments(given: ReadOnlyObject) -> Iterator[str]:
-    for at, name, args in _arguments(given):
+def _unknown_argument_fields(given: ReadOnlyObject) -> Iterator[str]:
+    for at, name, args in _plugin_arguments(given):
         if shape := _ARGUMENTS.get(name):
             prefix = f"decoding .{at}: strict decoding error: decoding args for plugin {name}: "
-            for one in _strict(_unknown(args, {**_TYPE, **shape}, "")):
+            for one in _unknown_field_errors(_unknown_fields(args, {**_TYPE_META, **shape}, "")):
                 # upstream decodes arguments inside the configuration, so that its text has the prefix twice.
                 yield f"strict decoding error: {prefix}{one}"
 
 
-def _strict(places: Iterator[str]) -> Iterator[str]:
+def _unknown_field_errors(places: Iterator[str]) -> Iterator[str]:
     return (f'strict decoding error: unknown field "{place}"' for place in places)
 
 
-def _unknown(value: Any, shape: Shape, at: str) -> Iterator[str]:
+def _unknown_fields(value: Any, shape: Shape, at: str) -> Iterator[str]:
     """Yield the paths of unknown fields; all values have the right types."""
     if isinstance(shape, list):
         for index, item in enumerate(value or ()):
-            yield from _unknown(item, shape[0], f"{at}[{index}]")
+            yield from _unknown_fields(item, shape[0], f"{at}[{index}]")
     elif isinstance(shape, Mapping) and shape:
         known = {field.removesuffix("!"): inner for field, inner in shape.items()}
         for name, inner in (value or {}).items():
@@ -157,10 +160,10 @@ def _unknown(value: Any, shape: Shape, at: str) -> Iterator[str]:
             if name not in known:
                 yield here
             elif known[name]:
-                yield from _unknown(inner, known[name], here)
+                yield from _unknown_fields(inner, known[name], here)
 
 
-def _is(value: Any, shape: type) -> bool:
+def _has_type(value: Any, shape: type) -> bool:
     """Return whether a scalar has a type; in Python, unlike JSON, booleans are integers."""
     if isinstance(value, bool) or shape is bool:
         return shape is bool and isinstance(value, bool)
@@ -170,21 +173,21 @@ def _is(value: Any, shape: type) -> bool:
     return isinstance(value, int | float if shape is float else shape)
 
 
-def _wrong(value: Any, shape: Shape, at: str) -> Iterator[str]:
+def _type_errors(value: Any, shape: Shape, at: str) -> Iterator[str]:
     if value is None:  # null counts as absent
         return
     if isinstance(shape, type):
-        if not _is(value, shape):
-            yield str(invalid(at, value, f"must be {_TEXTS[shape]}"))
+        if not _has_type(value, shape):
+            yield str(invalid(at, value, f"must be {_TYPE_NAMES[shape]}"))
     elif isinstance(shape, list):
-        yield from _wrong_items(value, shape[0], at)
+        yield from _item_type_errors(value, shape[0], at)
     elif isinstance(value, Mapping):
-        yield from _wrong_fields(value, shape, at)
+        yield from _field_type_errors(value, shape, at)
     else:
         yield str(invalid(at, value, "must be an object"))
 
 
-def _wrong_items(value: Any, shape: Shape, at: str) -> Iterator[str]:
+def _item_type_errors(value: Any, shape: Shape, at: str) -> Iterator[str]:
     if not isinstance(value, list | tuple):
         yield str(invalid(at, value, "must be a list"))
         return
@@ -192,13 +195,13 @@ def _wrong_items(value: Any, shape: Shape, at: str) -> Iterator[str]:
         # Go decodes a null item as an empty object, whose required fields are then missing.
         if item is None:
             yield str(required(f"{at}[{index}]"))
-        yield from _wrong(item, shape, f"{at}[{index}]")
+        yield from _type_errors(item, shape, f"{at}[{index}]")
 
 
-def _wrong_fields(value: Mapping[str, Any], shape: Mapping[str, Any], at: str) -> Iterator[str]:
+def _field_type_errors(value: Mapping[str, Any], shape: Mapping[str, Any], at: str) -> Iterator[str]:
     for field, inner in shape.items():
         name = field.removesuffix("!")
         here = f"{at}.{name}" if at else name
         if name != field and not value.get(name):
             yield str(required(here))
-        yield from _wrong(value.get(name), inner, here)
+        yield from _type_errors(value.get(name), inner, here)

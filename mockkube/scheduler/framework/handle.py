@@ -34,24 +34,24 @@ class ProfileHandle:
 
     def filters(self, state: CycleState) -> Sequence[FilterPlugin]:
         """Return the filters that run in this cycle, in order."""
-        return [one for one in self._points.profile.filters if one.name not in state.skip_filter]
+        return [one for one in self._framework.profile.filters if one.name not in state.skip_filter]
 
     def fits(
         self, state: CycleState, pod: PodInfo, node: NodeInfo, filters: Sequence[FilterPlugin] | None = None
     ) -> Status:
         """Run filters, or all, for a node, with and without the pods nominated to it."""
         try:
-            return self._points.filter_with_nominated(state, pod, node, filters)
+            return self._framework.filter_with_nominated(state, pod, node, filters)
         except PluginFailed as error:
             return Status.error(str(error))
 
     def put(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Add another pod to a cloned node; raise ValueError when a plugin fails."""
-        self._points.put(state, pod, added, node)
+        self._framework.put(state, pod, added, node)
 
     def take(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
         """Remove another pod from a cloned node; raise ValueError when a plugin fails."""
-        self._points.take(state, pod, removed, node)
+        self._framework.take(state, pod, removed, node)
 
     def alike(self, state: CycleState, pod: PodInfo) -> object:
         """Return a key that is equal for pods to which filters of scope NODE and LOAD respond alike."""
@@ -59,12 +59,12 @@ class ProfileHandle:
 
     def nominations(self) -> Nominations:
         """Return the pods that are nominated to nodes."""
-        return self._points.nominations
+        return self._framework.nominations
 
     def tell(self, pod: PodInfo, reason: str, note: str) -> None:
         """Record a normal event about a pod that is being scheduled."""
         if self.recorder is not None:
-            profile = self._points.profile.name
+            profile = self._framework.profile.name
             self.recorder.record(pod.obj, NORMAL, reason, note, action="Scheduling", controller=profile)
 
     def preempting(self, uid: str) -> bool:
@@ -76,6 +76,6 @@ class ProfileHandle:
         return self.evictions is not None and self.evictions.has_victims(uid)
 
     @property
-    def _points(self) -> Points:
+    def _framework(self) -> Points:
         assert self.points is not None, "plugins run only after the framework is set"
         return self.points

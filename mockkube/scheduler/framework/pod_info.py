@@ -28,14 +28,14 @@ class PodInfo:
         # An unreadable pod must fail here, where its event is handled, and not later in the middle of a cycle.
         if not isinstance(self.spec, dict) or not isinstance(self.priority, int):
             raise TypeError(f"pod {self.key} cannot be read")
-        self._parts: dict[object, Any] = {}
+        self._derived: dict[object, Any] = {}
 
     def part(self, owner: object, read: Callable[["PodInfo"], T]) -> T:
         """Return the value that `owner` (a plugin, a module: any hashable) derives from this pod; computed once."""
         try:
-            part: T = self._parts[owner]
+            part: T = self._derived[owner]
         except KeyError:
-            part = self._parts[owner] = read(self)
+            part = self._derived[owner] = read(self)
         return part
 
     @cached_property
@@ -64,9 +64,9 @@ class PodInfo:
         """Return the pod as bound to a node, sharing derived values."""
         assumed = PodInfo({**self.obj, "spec": {**self.spec, "nodeName": node_name}})
         # Requests, ports and affinity terms do not depend on spec.nodeName, so they stay valid.
-        assumed._parts = self._parts
+        assumed._derived = self._derived
         return assumed
 
     def share_parts(self, other: "PodInfo") -> None:
         """Take over the derived values of another revision that is equal in everything they depend on."""
-        self._parts = other._parts
+        self._derived = other._derived

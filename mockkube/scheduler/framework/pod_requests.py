@@ -24,7 +24,7 @@ class RequestReader:
 
     def read(self, pod: PodInfo) -> PodRequests:
         """Return the requests of a pod."""
-        return pod.part(RequestReader, self._read)
+        return pod.part(RequestReader, self._compute)
 
-    def _read(self, pod: PodInfo) -> PodRequests:
+    def _compute(self, pod: PodInfo) -> PodRequests:
         return PodRequests(pod_requests(pod.obj, self._rules), nonzero_requests(pod.obj, self._rules))

@@ -70,23 +70,23 @@ class Points:
         self.profile, self.picture, self.nominations = profile, picture, nominations
         self._clock, self._metrics = clock, metrics
         # Most PreFilter plugins keep nothing that pods change; a dry run with many victims calls only the others.
-        self._supposing = [one for one in profile.pre_filters if _supposes(one)]
+        self._stateful_pre_filters = [one for one in profile.pre_filters if _has_pre_filter_extensions(one)]
 
     # PreFilter
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Candidates:
         """Run PreFilter plugins; return the nodes that all of them leave. Raises PluginError."""
         start = self._clock.monotonic()
-        result = self._pre_filter(state, pod)
+        result = self._run_pre_filters(state, pod)
         self.measure(PRE_FILTER, result.status.code, start)
         return result
 
-    def _pre_filter(self, state: CycleState, pod: PodInfo) -> Candidates:
+    def _run_pre_filters(self, state: CycleState, pod: PodInfo) -> Candidates:
         names: frozenset[str] | None = None
         narrowed_by: list[str] = []
         status_so_far = SUCCESS
         for plugin in self.profile.pre_filters:
-            result = self._timed(state, PRE_FILTER, plugin.name, plugin.pre_filter, state, pod, self.picture)
+            result = self._call_plugin(state, PRE_FILTER, plugin.name, plugin.pre_filter, state, pod, self.picture)
             status = result.status
             self.count(PRE_FILTER, plugin.name, status.code)
             match status.code:
@@ -107,7 +107,9 @@ class Points:
                 narrowed_by.append(plugin.name)
                 names = result.node_names if names is None else names & result.node_names
                 if not names:
-                    return Candidates(Status.unresolvable(_nothing_left(narrowed_by)), names, tuple(narrowed_by))
+                    return Candidates(
+                        Status.unresolvable(_no_nodes_left_message(narrowed_by)), names, tuple(narrowed_by)
+                    )
         return Candidates(status_so_far, names, tuple(sorted(narrowed_by)))
 
     # Filter
@@ -127,7 +129,7 @@ class Points:
     def ask(self, state: CycleState, plugin: FilterPlugin, pod: PodInfo, node: NodeInfo) -> Status:
         """Run one filter for one node. Raises PluginError."""
         if state.timed:
-            status = self._timed(state, FILTER, plugin.name, plugin.filter, state, pod, node)
+            status = self._call_plugin(state, FILTER, plugin.name, plugin.filter, state, pod, node)
         else:
             status = plugin.filter(state, pod, node)
         return self.checked(plugin, status)
@@ -135,9 +137,9 @@ class Points:
     def judge(self, state: CycleState, plugin: FilterPlugin, pod: PodInfo) -> Callable[[NodeInfo], Status]:
         """Return a function that runs one filter for any node; a status other than success needs `check_status`."""
         judge = plugin.judge(state, pod)
-        return partial(self._timed_judgement, plugin.name, judge) if state.timed else judge
+        return partial(self._run_timed_filter, plugin.name, judge) if state.timed else judge
 
-    def _timed_judgement(self, plugin: str, judge: Callable[[NodeInfo], Status], node: NodeInfo) -> Status:
+    def _run_timed_filter(self, plugin: str, judge: Callable[[NodeInfo], Status], node: NodeInfo) -> Status:
         start = self._clock.monotonic()
         status = judge(node)
         self._metrics.plugin_seconds.observe(self._clock.monotonic() - start, plugin, FILTER, status.code)
@@ -180,19 +182,19 @@ class Points:
         """Add another pod to a cloned node. Raises PluginError."""
         requests = self.picture.requests_of(added)
         node.add_pod(added, requests.total, requests.nonzero, self.picture.suppose_generation())
-        for plugin in self._supposing:
+        for plugin in self._stateful_pre_filters:
             if plugin.name not in state.skip_filter:
-                self._suppose("AddPod", plugin.name, plugin.add_pod(state, pod, added, node))
+                self._check_pre_filter_extension("AddPod", plugin.name, plugin.add_pod(state, pod, added, node))
 
     def take(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
         """Remove another pod from a cloned node. Raises PluginError."""
         requests = self.picture.requests_of(removed)
         node.remove_pod(removed.uid, requests.total, requests.nonzero, self.picture.suppose_generation())
-        for plugin in self._supposing:
+        for plugin in self._stateful_pre_filters:
             if plugin.name not in state.skip_filter:
-                self._suppose("RemovePod", plugin.name, plugin.remove_pod(state, pod, removed, node))
+                self._check_pre_filter_extension("RemovePod", plugin.name, plugin.remove_pod(state, pod, removed, node))
 
-    def _suppose(self, what: str, plugin: str, status: Status) -> None:
+    def _check_pre_filter_extension(self, what: str, plugin: str, status: Status) -> None:
         if not status.ok:
             raise PluginFailed(f'running {what} on PreFilter plugin "{plugin}": {status.message}')
 
@@ -201,15 +203,15 @@ class Points:
     def post_filter(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
         """Run PostFilter plugins until one succeeds; otherwise collect their reasons."""
         start = self._clock.monotonic()
-        result = self._post_filter(state, pod, verdicts)
+        result = self._run_post_filters(state, pod, verdicts)
         self.measure(POST_FILTER, result.status.code, start)
         return result
 
-    def _post_filter(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
+    def _run_post_filters(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
         reasons: list[str] = []
         node_name: str | None = None
         for plugin in self.profile.post_filters:
-            result = self._timed(state, POST_FILTER, plugin.name, plugin.post_filter, state, pod, verdicts)
+            result = self._call_plugin(state, POST_FILTER, plugin.name, plugin.post_filter, state, pod, verdicts)
             # Upstream stops at UnschedulableAndUnresolvable: the plugin says that no other one can help either.
             if result.status.ok or result.status.code is Code.UNRESOLVABLE:
                 return result
@@ -223,7 +225,7 @@ class Points:
         """Run PreScore plugins on the feasible nodes. Raises PluginError."""
         start = self._clock.monotonic()
         for plugin in self.profile.pre_scores:
-            status = self._timed(state, PRE_SCORE, plugin.name, plugin.pre_score, state, pod, nodes)
+            status = self._call_plugin(state, PRE_SCORE, plugin.name, plugin.pre_score, state, pod, nodes)
             self.count(PRE_SCORE, plugin.name, status.code)
             if status.code is Code.SKIP:
                 state.skip_score.add(plugin.name)
@@ -236,11 +238,15 @@ class Points:
         start = self._clock.monotonic()
         status = SUCCESS
         for plugin in self.profile.reserve:
-            status = self._timed(state, RESERVE, plugin.name, plugin.reserve, state, pod, node_name)
+            status = self._call_plugin(state, RESERVE, plugin.name, plugin.reserve, state, pod, node_name)
             if not status.ok:
                 break
         self.measure(RESERVE, status.code, start)
-        return _judged(status, plugin.name, f'running Reserve plugin "{plugin.name}"') if not status.ok else SUCCESS
+        return (
+            _attribute_status(status, plugin.name, f'running Reserve plugin "{plugin.name}"')
+            if not status.ok
+            else SUCCESS
+        )
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Release what Reserve plugins took, in reverse order."""
@@ -258,13 +264,13 @@ class Points:
         start = self._clock.monotonic()
         answer = SUCCESS
         for plugin in self.profile.permit:
-            status = self._timed(state, PERMIT, plugin.name, plugin.permit, state, pod, node_name)
+            status = self._call_plugin(state, PERMIT, plugin.name, plugin.permit, state, pod, node_name)
             if status.code is Code.WAIT:
                 # A plugin behind one that waits may still reject the pod, so all of them run.
                 answer = status.of(plugin.name)
             elif not status.ok:
                 self.measure(PERMIT, status.code, start)
-                return _judged(status, plugin.name, f'running Permit plugin "{plugin.name}"')
+                return _attribute_status(status, plugin.name, f'running Permit plugin "{plugin.name}"')
         self.measure(PERMIT, answer.code, start)
         return answer
 
@@ -286,7 +292,7 @@ class Points:
         """Observe the duration of one plugin."""
         self._metrics.plugin_seconds.observe(seconds, plugin, point, code)
 
-    def _timed(self, state: CycleState, point: str, plugin: str, call: Callable[..., T], *args: object) -> T:
+    def _call_plugin(self, state: CycleState, point: str, plugin: str, call: Callable[..., T], *args: object) -> T:
         if not state.timed:
             return call(*args)
         start = self._clock.monotonic()
@@ -296,7 +302,7 @@ class Points:
         return answer
 
 
-def _supposes(plugin: PreFilterPlugin) -> bool:
+def _has_pre_filter_extensions(plugin: PreFilterPlugin) -> bool:
     """Return whether a plugin updates its state when pods are added or removed in dry runs."""
     kind = type(plugin)
     return kind.add_pod is not PreFilterPlugin.add_pod or kind.remove_pod is not PreFilterPlugin.remove_pod
@@ -311,11 +317,11 @@ def _code_of(answer: object) -> Code:
     return Code.SUCCESS
 
 
-def _judged(status: Status, plugin: str, doing: str) -> Status:
+def _attribute_status(status: Status, plugin: str, doing: str) -> Status:
     return status.of(plugin) if status.rejected else Status.error(f"{doing}: {status.message}")
 
 
-def _nothing_left(plugins: Iterable[str]) -> str:
+def _no_nodes_left_message(plugins: Iterable[str]) -> str:
     names = sorted(plugins)
     if len(names) == 1:
         return f"node(s) didn't satisfy plugin {names[0]}"

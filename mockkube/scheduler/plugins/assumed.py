@@ -17,7 +17,7 @@ class AssumedObjects:
         # Objects as the API server sent them.
         self.cache = cache
         self._assumed: dict[Key, ReadOnlyObject] = {}
-        cache.subscribe(self._expire)
+        cache.subscribe(self._on_change)
 
     def get(self, key: Key) -> ReadOnlyObject | None:
         """Return the assumed object, or that of the informer; None once the informer has dropped it."""
@@ -50,13 +50,13 @@ class AssumedObjects:
         if assumed is not None and version_of(assumed) == version_of(obj):
             del self._assumed[key]
 
-    def _expire(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         key = key_of(change.object)
         assumed = self._assumed.get(key)
         if assumed is None:
             return
         stored = self.cache.get(key)
-        if stored is None or _supersedes(stored, assumed):
+        if stored is None or _is_at_least(stored, assumed):
             del self._assumed[key]
 
 
@@ -66,5 +66,5 @@ def version_of(obj: ReadOnlyObject) -> int:
     return int(obj["metadata"]["resourceVersion"])
 
 
-def _supersedes(stored: ReadOnlyObject, assumed: ReadOnlyObject) -> bool:
+def _is_at_least(stored: ReadOnlyObject, assumed: ReadOnlyObject) -> bool:
     return version_of(stored) >= version_of(assumed)

@@ -28,11 +28,11 @@ from mockkube.scheduler.preemption.candidates import Candidate, cheapest, is_goi
 from mockkube.scheduler.preemption.dry_run import Supposed, SupposedEvictions
 from mockkube.scheduler.preemption.pod_disruption_budgets import Budgets
 
-_NEVER: Final = "not eligible due to preemptionPolicy=Never."
-_GOING: Final = "not eligible due to a terminating pod on the nominated node."
-_NO_HELP: Final = Status.unresolvable("Preemption is not helpful for scheduling")
+_POLICY_NEVER: Final = "not eligible due to preemptionPolicy=Never."
+_TERMINATING_VICTIM: Final = "not eligible due to a terminating pod on the nominated node."
+_NOT_HELPFUL: Final = Status.unresolvable("Preemption is not helpful for scheduling")
 # From this version on the status of a success has a message.
-_TELLS_SUCCESS_SINCE: Final = Version(1, 37)
+_REPORTS_SUCCESS_SINCE: Final = Version(1, 37)
 
 
 class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
@@ -41,23 +41,26 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
     name = "DefaultPreemption"
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
-        self._nodes, self._chance = context.nodes, context.chance
-        self._context_handle = context.handle
-        self._seen_budgets, self._budgets = context.caches.of("PodDisruptionBudget"), Budgets()
-        self._share, self._least = args["minCandidateNodesPercentage"], args["minCandidateNodesAbsolute"]
-        self._evictions = SupposedEvictions(context.nodes, self._budgets)
-        self._tells_success = context.caps.version >= _TELLS_SUCCESS_SINCE
+        self._nodes, self._random = context.nodes, context.chance
+        self._optional_handle = context.handle
+        self._budget_informer, self._budgets = context.caches.of("PodDisruptionBudget"), Budgets()
+        self._candidates_percentage, self._candidates_absolute = (
+            args["minCandidateNodesPercentage"],
+            args["minCandidateNodesAbsolute"],
+        )
+        self._dry_run = SupposedEvictions(context.nodes, self._budgets)
+        self._reports_success = context.caps.version >= _REPORTS_SUCCESS_SINCE
 
     @property
     def _handle(self) -> Handle:
-        assert self._context_handle is not None, "the scheduler sets the handle"
-        return self._context_handle
+        assert self._optional_handle is not None, "the scheduler sets the handle"
+        return self._optional_handle
 
     # PreEnqueue
 
     def interests(self) -> Sequence[Interest]:
         """Register for deleted pods, so that the queue rechecks the gate; the hint itself requeues no pod."""
-        return (Interest(Subject.ASSIGNED_POD, Action.DELETE, _helps_nobody),)
+        return (Interest(Subject.ASSIGNED_POD, Action.DELETE, _never_helps),)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Reject a pod for which others are being evicted."""
@@ -74,49 +77,51 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
 
     def post_filter(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
         """Return the node and the victims, or why preemption does not help."""
-        if reason := self._not_eligible(pod, verdicts):
+        if reason := self._ineligibility_reason(pod, verdicts):
             return Remedy(Status.unschedulable(f"preemption: {reason}"))
-        self._budgets.take(self._seen_budgets.list())
-        names, results = self._worth_trying(verdicts), self._evictions.begin(self._handle, state, pod)
-        candidates = self._candidates(names, results)
+        self._budgets.take(self._budget_informer.list())
+        names, results = self._potential_nodes(verdicts), self._dry_run.begin(self._handle, state, pod)
+        candidates = self._find_candidates(names, results)
         if not candidates:
-            return self._no_remedy({name: one for name in names if isinstance(one := results.known[name], Status)})
+            return self._explain_failure(
+                {name: one for name in names if isinstance(one := results.known[name], Status)}
+            )
         best = cheapest(candidates)
         status = SUCCESS
-        if self._tells_success:
+        if self._reports_success:
             count, node = len(best.victims), best.node_name
             text = f"found a potential placement for pod on node {node}, preempting {count} victims"
             status = Status(Code.SUCCESS, (f"preemption: {text}",))
-        return Remedy(status, best.node_name, self._present(best))
+        return Remedy(status, best.node_name, self._current_victims(best))
 
-    def _present(self, best: Candidate) -> tuple[PodInfo, ...]:
+    def _current_victims(self, best: Candidate) -> tuple[PodInfo, ...]:
         """Return the present revisions of the victims: the candidate may come from a cached dry run."""
         node = self._nodes.get(best.node_name)
         pods = node.pods if node else {}
         return tuple(pods.get(victim.uid, victim) for victim in best.victims)
 
-    def _no_remedy(self, refused: Mapping[str, Status]) -> Remedy:
+    def _explain_failure(self, refused: Mapping[str, Status]) -> Remedy:
         errors = [status.message for status in refused.values() if status.code is Code.ERROR]
         if errors:
             text = errors[0] if len(errors) == 1 else f"[{', '.join(dict.fromkeys(errors))}]"
             return Remedy(Status.error(f"preemption: {text}"))
         # An empty node clears the nomination: no node fits even after evictions.
         total = len(self._nodes.all)
-        text = f"0/{total} nodes are available:{told(Verdicts(refused, _NO_HELP), total)}"
+        text = f"0/{total} nodes are available:{told(Verdicts(refused, _NOT_HELPFUL), total)}"
         return Remedy(Status.unschedulable(f"preemption: {text}"), node_name="")
 
-    def _not_eligible(self, pod: PodInfo, verdicts: Verdicts) -> str:
+    def _ineligibility_reason(self, pod: PodInfo, verdicts: Verdicts) -> str:
         if pod.spec.get("preemptionPolicy") == "Never":
-            return _NEVER
+            return _POLICY_NEVER
         nominated = pod.nominated_node
         if not nominated or verdicts.get(nominated).code is Code.UNRESOLVABLE:
             return ""
         node = self._nodes.get(nominated)
         others = node.pods.values() if node else ()
         waits_for_victims = any(other.priority < pod.priority and is_going(other) for other in others)
-        return _GOING if waits_for_victims else ""
+        return _TERMINATING_VICTIM if waits_for_victims else ""
 
-    def _worth_trying(self, verdicts: Verdicts) -> list[str]:
+    def _potential_nodes(self, verdicts: Verdicts) -> list[str]:
         """Return the nodes on which evictions may help, going by the status codes."""
         if verdicts.absent.code is Code.UNSCHEDULABLE:
             return [node.name for node in self._nodes.all if verdicts.get(node.name).code is Code.UNSCHEDULABLE]
@@ -125,16 +130,16 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
             return list(verdicts.by_node)
         return [name for name, status in verdicts.by_node.items() if status.code is Code.UNSCHEDULABLE]
 
-    def _candidates(self, names: Sequence[str], supposed: Supposed) -> list[Candidate]:
+    def _find_candidates(self, names: Sequence[str], supposed: Supposed) -> list[Candidate]:
         """Dry-run nodes until there are enough candidates, one of them without a violated budget.
 
         If there is no candidate at all, every node has been evaluated.
         """
         if not names:
             return []
-        enough = min(max(len(names) * self._share // 100, self._least), len(names))
+        enough = min(max(len(names) * self._candidates_percentage // 100, self._candidates_absolute), len(names))
         # upstream: a random start spreads preemption over the cluster.
-        offset = self._chance.random.randrange(len(names))
+        offset = self._random.random.randrange(len(names))
         remaining = chain(names[offset:], names[:offset])
         candidates: list[Candidate] = []
         cached, has_non_violating = supposed.known, False
@@ -149,5 +154,5 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         return candidates
 
 
-def _helps_nobody(pod: PodInfo, event: ClusterEvent) -> bool:
+def _never_helps(pod: PodInfo, event: ClusterEvent) -> bool:
     return False

@@ -11,13 +11,13 @@ from mockkube.client.cache import Index
 from mockkube.scheduler.framework.interface import Context
 
 _GATE: Final = "DRAExtendedResource"
-_IMPLIED: Final = "deviceclass.resource.kubernetes.io/"
+_IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 
 
 def class_resources(device_class: ReadOnlyObject) -> tuple[str, ...]:
     """Return the extended resources of a device class: one implied by its name, one if its spec names it."""
     stated = device_class["spec"].get("extendedResourceName")
-    implied = _IMPLIED + device_class["metadata"]["name"]
+    implied = _IMPLICIT_PREFIX + device_class["metadata"]["name"]
     return (implied, stated) if stated else (implied,)
 
 

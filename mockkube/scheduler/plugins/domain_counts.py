@@ -20,7 +20,7 @@ Contribution = tuple[T, str, int]
 Read = Callable[[NodeInfo], Iterable[Contribution[T]]]
 Counts = Mapping[str, int]
 """Sums by domain, without zeros."""
-_NONE: Final[Counts] = {}
+_NO_COUNTS: Final[Counts] = {}
 
 
 class DomainCounts(Generic[T]):
@@ -28,9 +28,9 @@ class DomainCounts(Generic[T]):
 
     def __init__(self, nodes: Nodes, read: Read[T]) -> None:
         self._nodes, self._read = nodes, read
-        self._seen = -1
+        self._generation = -1
         # Present contributions of each node; nodes without any are left out.
-        self._given: dict[str, tuple[Contribution[T], ...]] = {}
+        self._contributions: dict[str, tuple[Contribution[T], ...]] = {}
         self._tables: dict[T, dict[str, int]] = {}
 
     @property
@@ -40,20 +40,20 @@ class DomainCounts(Generic[T]):
 
     def table(self, name: T) -> Counts:
         """Return a table, valid until the next `refresh`."""
-        return self._tables.get(name, _NONE)
+        return self._tables.get(name, _NO_COUNTS)
 
     def refresh(self) -> None:  # hot: per pod; the first time per node
         """Apply the changes of nodes since the last refresh."""
-        nodes, contributions = self._nodes, self._given
-        if nodes.generation == self._seen:
+        nodes, contributions = self._nodes, self._contributions
+        if nodes.generation == self._generation:
             return
-        for name in nodes.changed_since(self._seen):
+        for name in nodes.changed_since(self._generation):
             node = nodes.get(name)
             new = () if node is None else tuple(self._read(node))
             old = contributions.get(name, ())
             if new != old:
                 self._replace(name, old, new)
-        self._seen = nodes.generation
+        self._generation = nodes.generation
 
     def _replace(self, name: str, old: tuple[Contribution[T], ...], new: tuple[Contribution[T], ...]) -> None:
         # New amounts first: a sum that stays above zero is then not deleted and created again.
@@ -62,9 +62,9 @@ class DomainCounts(Generic[T]):
         for table, domain, amount in old:
             self._add(table, domain, -amount)
         if new:
-            self._given[name] = new
+            self._contributions[name] = new
         else:
-            del self._given[name]
+            del self._contributions[name]
 
     def _add(self, table: T, domain: str, amount: int) -> None:
         sums = self._tables.setdefault(table, {})
@@ -83,17 +83,17 @@ class CountsByQuestion(Generic[T]):
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
-        self._kept: LRUCache[Hashable, DomainCounts[T]] = LRUCache(REMEMBERED_MAX)
+        self._cached: LRUCache[Hashable, DomainCounts[T]] = LRUCache(REMEMBERED_MAX)
 
     def ask(self, question: Hashable, nodes: Nodes, read: Read[T]) -> DomainCounts[T]:
         """Return current counts; equal queries must have equivalent readers.
 
         Counts of other nodes than those of the scheduler (dry runs) are not cached.
         """
-        counts = self._kept.get(question) if nodes is self._nodes else None
+        counts = self._cached.get(question) if nodes is self._nodes else None
         if counts is None:
             counts = DomainCounts(nodes, read)
             if nodes is self._nodes:
-                self._kept[question] = counts
+                self._cached[question] = counts
         counts.refresh()
         return counts

@@ -21,22 +21,22 @@ _BYTES_PER_IMAGE_MAX: Final = 1000 * _MIB
 # From this version on images mounted as volumes count.
 _VOLUMES_SINCE: Final = Version(1, 36)
 # From this version on they also count in the number of images that bounds the score.
-_VOLUMES_WEIGH_SINCE: Final = Version(1, 37)
+_VOLUMES_RAISE_BOUND_SINCE: Final = Version(1, 37)
 
 
-class _Wanted(NamedTuple):
+class _PodImages(NamedTuple):
     images: tuple[str, ...]
     possible: int
     """Number of images that bounds the score."""
 
 
-class _Spread(NamedTuple):
+class _ImageShares(NamedTuple):
     shares: tuple[tuple[str, float], ...]
     """Images that some node has, with the share of nodes that have them."""
     bytes_max: int
 
 
-_SPREAD: Final = Slot[_Spread]("ImageLocality")
+_STATE: Final = Slot[_ImageShares]("ImageLocality")
 
 
 class ImageLocality(PreScorePlugin, ScorePlugin):
@@ -46,54 +46,54 @@ class ImageLocality(PreScorePlugin, ScorePlugin):
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
         self._nodes = context.nodes
-        self._volumes = context.caps.version >= _VOLUMES_SINCE
-        self._volumes_weigh = context.caps.version >= _VOLUMES_WEIGH_SINCE
+        self._counts_volumes = context.caps.version >= _VOLUMES_SINCE
+        self._volumes_raise_bound = context.caps.version >= _VOLUMES_RAISE_BOUND_SINCE
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Compute how many nodes have each image; skip pods whose images no node has."""
         # differs: upstream scores each node 0 instead; the sums are the same
-        wanted = pod.part(self, self._read)
+        wanted = pod.part(self, self._pod_images)
         spread = [(image, self._nodes.image_nodes(image)) for image in wanted.images]
         total = len(self._nodes.all)
         shares = tuple((image, count / total) for image, count in spread if count)
         if not shares:
             return SKIP
-        state.put(_SPREAD, _Spread(shares, _BYTES_PER_IMAGE_MAX * wanted.possible))
+        state.put(_STATE, _ImageShares(shares, _BYTES_PER_IMAGE_MAX * wanted.possible))
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the position of the bytes between lower and upper bound."""
-        spread = state.get(_SPREAD)
+        spread = state.get(_STATE)
         assert spread is not None
-        sizes = node.part(ImageLocality, _sizes)
+        sizes = node.part(ImageLocality, _image_sizes)
         # upstream: scaled by the share of nodes, so that a rare image does not attract all pods to one node.
         bytes_present = sum(int(sizes[image] * share) for image, share in spread.shares if image in sizes)
         bytes_present = min(max(bytes_present, _BYTES_MIN), spread.bytes_max)
         return SCORE_MAX * (bytes_present - _BYTES_MIN) // (spread.bytes_max - _BYTES_MIN)
 
-    def _read(self, pod: PodInfo) -> _Wanted:
-        images = [*_of_containers(pod.spec)]
-        volumes = [*_of_volumes(pod.spec)] if self._volumes else []
-        count = len(images) + (len(volumes) if self._volumes_weigh else 0)
-        return _Wanted(tuple(_tagged(name) for name in (*images, *volumes)), count)
+    def _pod_images(self, pod: PodInfo) -> _PodImages:
+        images = [*_container_images(pod.spec)]
+        volumes = [*_volume_images(pod.spec)] if self._counts_volumes else []
+        count = len(images) + (len(volumes) if self._volumes_raise_bound else 0)
+        return _PodImages(tuple(_normalized_name(name) for name in (*images, *volumes)), count)
 
 
-def _of_containers(spec: ReadOnlyObject) -> Iterator[str]:
+def _container_images(spec: ReadOnlyObject) -> Iterator[str]:
     for container in (*(spec.get("initContainers") or ()), *spec["containers"]):
         yield container.get("image", "")
 
 
-def _of_volumes(spec: ReadOnlyObject) -> Iterator[str]:
+def _volume_images(spec: ReadOnlyObject) -> Iterator[str]:
     for volume in spec.get("volumes") or ():
         if "image" in volume:
             yield volume["image"].get("reference", "")
 
 
-def _tagged(image: str) -> str:
+def _normalized_name(image: str) -> str:
     """Return the image name as nodes report it, with the tag `latest` if it has none."""
     return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
 
 
-def _sizes(node: NodeInfo) -> Mapping[str, int]:
+def _image_sizes(node: NodeInfo) -> Mapping[str, int]:
     images = (node.obj.get("status") or {}).get("images") or ()
     return {name: image.get("sizeBytes", 0) for image in images for name in image.get("names") or ()}

@@ -29,11 +29,11 @@ from mockkube.scheduler.framework.scores import proportional
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 
 _NO_MATCH: Final = "node(s) didn't match Pod's node affinity/selector"
-_ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"
+_NO_MATCH_ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"
 _CONFLICT: Final = "pod affinity terms conflict"
-_NAME: Final = "metadata.name"
+_NAME_FIELD: Final = "metadata.name"
 # Verbosity of the log line about a label that is not a version.
-_VERBOSITY: Final = 10
+_LOG_VERBOSITY: Final = 10
 
 
 class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
@@ -47,27 +47,31 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         self._operators, self._log = context.selector_operators, context.log
         added = args.get("addedAffinity") or {}
         required = added.get(REQUIRED)
-        self._added = None if required is None else compile_terms(required["nodeSelectorTerms"], self._operators)
+        self._added_affinity = (
+            None if required is None else compile_terms(required["nodeSelectorTerms"], self._operators)
+        )
         self._added_preferred = compile_preferred(added.get(PREFERRED) or (), self._operators)
 
     def interests(self) -> Sequence[Interest]:
         """Register for new nodes and changed labels."""
-        return (Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL, self._helps),)
+        return (Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL, self._is_schedulable_after_node_change),)
 
-    def _helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        if event.new is None or (self._added is not None and not _selects(self._added, event.new)):
+    def _is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        if event.new is None or (
+            self._added_affinity is not None and not _matches_node(self._added_affinity, event.new)
+        ):
             return False
-        selector = pod.part(self, self._compile)
-        if not _selects(selector, event.new):
-            return _cannot_tell(selector, event.new)
+        selector = pod.part(self, self._required_affinity)
+        if not _matches_node(selector, event.new):
+            return _has_only_parse_errors(selector, event.new)
         # Only a node that starts to match can help.
-        return event.old is None or not _selects(selector, event.old)
+        return event.old is None or not _matches_node(selector, event.old)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         """Skip pods without node affinity; restrict the nodes if all terms name some."""
-        if self._added is None and pod.part(self, self._compile).empty:
+        if self._added_affinity is None and pod.part(self, self._required_affinity).empty:
             return PreFiltered(SKIP)
-        names = pod.part((self, _NAME), _named_nodes)
+        names = pod.part((self, _NAME_FIELD), _node_names)
         # Within a term field requirements are ANDed, so two different names can select no node.
         if names is not None and not names:
             return PreFiltered(Status.unresolvable(_CONFLICT))
@@ -75,9 +79,9 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject nodes that required affinity does not select."""
-        if self._added is not None and not self._added.matches(node.labels, node.name):
-            return Status.unresolvable(_ENFORCED, labels=node.labels)
-        if pod.part(self, self._compile).matches(node.labels, node.name):
+        if self._added_affinity is not None and not self._added_affinity.matches(node.labels, node.name):
+            return Status.unresolvable(_NO_MATCH_ENFORCED, labels=node.labels)
+        if pod.part(self, self._required_affinity).matches(node.labels, node.name):
             return SUCCESS
         return Status.unresolvable(
             _NO_MATCH,
@@ -88,31 +92,31 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Skip pods without preferred node affinity."""
-        preferred = pod.part((self, PREFERRED), self._compile_preferred)
+        preferred = pod.part((self, PREFERRED), self._preferred_affinity)
         if preferred.errors:
             return Status.error(aggregate(preferred.errors))
         return SUCCESS if PREFERRED in _node_affinity(pod) or self._added_preferred.terms else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the sum of weights of the preferred terms that select the node."""
-        preferred = pod.part((self, PREFERRED), self._compile_preferred)
+        preferred = pod.part((self, PREFERRED), self._preferred_affinity)
         return preferred.score(node.labels, node.name) + self._added_preferred.score(node.labels, node.name)
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
         """Scale the highest sum to the highest score."""
         proportional(scores)
 
-    def _compile(self, pod: PodInfo) -> RequiredNodeAffinity:
-        return required_node_affinity(pod.spec, self._operators, self._report)
+    def _required_affinity(self, pod: PodInfo) -> RequiredNodeAffinity:
+        return required_node_affinity(pod.spec, self._operators, self._log_unreadable)
 
-    def _compile_preferred(self, pod: PodInfo) -> NodeSelector:
+    def _preferred_affinity(self, pod: PodInfo) -> NodeSelector:
         terms = _node_affinity(pod).get(PREFERRED) or ()
-        return compile_preferred(terms, self._operators, report=self._report)
+        return compile_preferred(terms, self._operators, report=self._log_unreadable)
 
-    def _report(self, outcome: Unreadable, key: str) -> None:
+    def _log_unreadable(self, outcome: Unreadable, key: str) -> None:
         """Log a label that is not a version, in the words of KEP-5721."""
         if self._log is not None:
-            self._log(f"Parse semver failed for value {outcome.value} in label {key}, {outcome.reason}", _VERBOSITY)
+            self._log(f"Parse semver failed for value {outcome.value} in label {key}, {outcome.reason}", _LOG_VERBOSITY)
 
 
 def _node_affinity(pod: PodInfo) -> ReadOnlyObject:
@@ -120,33 +124,35 @@ def _node_affinity(pod: PodInfo) -> ReadOnlyObject:
     return affinity
 
 
-def _selects(selector: RequiredNodeAffinity | NodeSelector, node: ReadOnlyObject) -> bool:
+def _matches_node(selector: RequiredNodeAffinity | NodeSelector, node: ReadOnlyObject) -> bool:
     metadata = node["metadata"]
     return selector.matches(metadata.get("labels") or {}, metadata["name"])
 
 
-def _cannot_tell(required: RequiredNodeAffinity, node: ReadOnlyObject) -> bool:
+def _has_only_parse_errors(required: RequiredNodeAffinity, node: ReadOnlyObject) -> bool:
     """Return whether only terms that cannot be parsed keep the pod from a node: then it is tried again."""
     if required.selector is None or not required.selector.errors:
         return False
-    return _selects(replace(required, selector=None), node)
+    return _matches_node(replace(required, selector=None), node)
 
 
-def _named_nodes(pod: PodInfo) -> frozenset[str] | None:
+def _node_names(pod: PodInfo) -> frozenset[str] | None:
     """Return the node names that required terms allow; None if some term allows any."""
     terms = (_node_affinity(pod).get(REQUIRED) or {}).get("nodeSelectorTerms") or ()
     names: frozenset[str] = frozenset()
     for term in terms:
-        named = _names_of(term)
+        named = _node_names_of_term(term)
         if named is None:
             return None
         names |= named
     return names if terms else None
 
 
-def _names_of(term: ReadOnlyObject) -> frozenset[str] | None:
+def _node_names_of_term(term: ReadOnlyObject) -> frozenset[str] | None:
     fields = term.get("matchFields") or ()
     wanted = [
-        frozenset(one.get("values") or ()) for one in fields if one.get("key") == _NAME and one.get("operator") == "In"
+        frozenset(one.get("values") or ())
+        for one in fields
+        if one.get("key") == _NAME_FIELD and one.get("operator") == "In"
     ]
     return frozenset.intersection(*wanted) if wanted else None

@@ -25,7 +25,7 @@ from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 _GATE: Final = "NodeDeclaredFeatures"
 _REASON: Final = "node(s) didn't match Pod's required features"
 # Last version whose message lists the missing features.
-_LISTS_THEM: Final = Version(1, 35)
+_LISTS_MISSING_UNTIL: Final = Version(1, 35)
 
 
 class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
@@ -37,43 +37,43 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
         version = context.caps.version
         self._known = known_features(version) if context.caps.enabled(_GATE) else ()
-        self._lists_them = version <= _LISTS_THEM
+        self._lists_missing = version <= _LISTS_MISSING_UNTIL
 
     def interests(self) -> Sequence[Interest]:
         """Register for new nodes, changed declarations, and updates of the pod."""
         return (
-            Interest(Subject.NODE, Action.ADD | Action.NODE_DECLARED_FEATURE, _declares_anew),
-            Interest(Subject.UNSCHEDULED_POD, Action.UPDATE, self._needs_anew),
+            Interest(Subject.NODE, Action.ADD | Action.NODE_DECLARED_FEATURE, _is_schedulable_after_node_change),
+            Interest(Subject.UNSCHEDULED_POD, Action.UPDATE, self._is_schedulable_after_pod_update),
         )
 
-    def _needs_anew(self, pod: PodInfo, event: ClusterEvent) -> bool:
+    def _is_schedulable_after_pod_update(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if event.old is None or event.new is None or not is_about(pod, event):
             return False
-        return self._needed(event.old["spec"]) != self._needed(event.new["spec"])
+        return self._required_features(event.old["spec"]) != self._required_features(event.new["spec"])
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         """Skip pods that require no feature."""
-        return PreFiltered() if self._of_pod(pod) else PreFiltered(SKIP)
+        return PreFiltered() if self._required_by_pod(pod) else PreFiltered(SKIP)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject nodes that do not declare all required features."""
-        declared = node.part(NodeDeclaredFeatures, _declared)
-        missing = [name for name in self._of_pod(pod) if name not in declared]
+        declared = node.part(NodeDeclaredFeatures, _declared_features)
+        missing = [name for name in self._required_by_pod(pod) if name not in declared]
         if not missing:
             return SUCCESS
         reason = _REASON
-        if self._lists_them:
+        if self._lists_missing:
             reason = f"node declared features check failed - unsatisfied requirements: {', '.join(missing)}"
         return Status.unresolvable(reason, missing=missing, declared=sorted(declared))
 
-    def _of_pod(self, pod: PodInfo) -> tuple[str, ...]:
-        return pod.part(self, lambda info: self._needed(info.spec))
+    def _required_by_pod(self, pod: PodInfo) -> tuple[str, ...]:
+        return pod.part(self, lambda info: self._required_features(info.spec))
 
-    def _needed(self, spec: ReadOnlyObject) -> tuple[str, ...]:
+    def _required_features(self, spec: ReadOnlyObject) -> tuple[str, ...]:
         return needed_features(spec, self._known)
 
 
-def _declared(node: NodeInfo) -> frozenset[str]:
+def _declared_features(node: NodeInfo) -> frozenset[str]:
     return frozenset(_features(node.obj))
 
 
@@ -81,7 +81,7 @@ def _features(node: ReadOnlyObject) -> Sequence[str]:
     return (node.get("status") or {}).get("declaredFeatures") or ()
 
 
-def _declares_anew(pod: PodInfo, event: ClusterEvent) -> bool:
+def _is_schedulable_after_node_change(pod: PodInfo, event: ClusterEvent) -> bool:
     if event.new is None:
         return False
     return event.old is None or list(_features(event.old)) != list(_features(event.new))

@@ -50,7 +50,7 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
     def interests(self) -> Sequence[Interest]:
         """Register for new nodes and for deleted pods that used the ports."""
         return (
-            Interest(Subject.ASSIGNED_POD, Action.DELETE, _gives_free),
+            Interest(Subject.ASSIGNED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
             Interest(Subject.NODE, Action.ADD),
         )
 
@@ -70,10 +70,10 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
 
 def host_ports(pod: PodInfo) -> tuple[HostPort, ...]:
     """Return the host ports of containers and sidecars."""
-    return pod.part(HostPort, lambda info: tuple(_read(info.spec)))
+    return pod.part(HostPort, lambda info: tuple(_read_host_ports(info.spec)))
 
 
-def _read(spec: ReadOnlyObject) -> Iterator[HostPort]:
+def _read_host_ports(spec: ReadOnlyObject) -> Iterator[HostPort]:
     # Other init containers have ended when the pod's containers listen.
     sidecars = (one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always")
     for container in (*sidecars, *(spec.get("containers") or ())):
@@ -90,7 +90,7 @@ def _ports_in_use(node: NodeInfo) -> dict[tuple[str, int], list[HostPort]]:
     return ports
 
 
-def _gives_free(pod: PodInfo, event: ClusterEvent) -> bool:
+def _is_schedulable_after_pod_deleted(pod: PodInfo, event: ClusterEvent) -> bool:
     if event.old is None:
         return False
     deleted = PodInfo(event.old)

@@ -30,27 +30,27 @@ class NodeUnschedulable(FilterPlugin):
     def interests(self) -> Sequence[Interest]:
         """Register for new and uncordoned nodes, and for new tolerations of the pod."""
         return (
-            Interest(Subject.NODE, Action.ADD | Action.NODE_TAINT, _given_free),
-            Interest(Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, self._tolerates_now),
+            Interest(Subject.NODE, Action.ADD | Action.NODE_TAINT, _is_schedulable_after_node_change),
+            Interest(Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, self._is_schedulable_after_toleration_change),
         )
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject a cordoned node."""
-        if not node.unschedulable or pod.part(self, self._tolerates):
+        if not node.unschedulable or pod.part(self, self._tolerates_cordon):
             return SUCCESS
         return Status.unresolvable("node(s) were unschedulable", cordoned=True)
 
-    def _tolerates(self, pod: PodInfo) -> bool:
+    def _tolerates_cordon(self, pod: PodInfo) -> bool:
         tolerations = compile_tolerations(pod.spec.get("tolerations") or (), self._rules)
         return any(toleration.tolerates(CORDON) for toleration in tolerations)
 
-    def _tolerates_now(self, pod: PodInfo, event: ClusterEvent) -> bool:
+    def _is_schedulable_after_toleration_change(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if event.new is None or event.new["metadata"].get("uid") != pod.uid:
             return False
-        return self._tolerates(PodInfo(event.new))
+        return self._tolerates_cordon(PodInfo(event.new))
 
 
-def _given_free(pod: PodInfo, event: ClusterEvent) -> bool:
+def _is_schedulable_after_node_change(pod: PodInfo, event: ClusterEvent) -> bool:
     if event.new is None or event.new["spec"].get("unschedulable"):
         return False
     return event.old is None or bool(event.old["spec"].get("unschedulable"))

@@ -22,9 +22,9 @@ from mockkube.scheduler.framework.status import SUCCESS, Status
 Tolerations = tuple[CompiledToleration, ...]
 # Effects of taints that keep pods without a toleration away.
 KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
-_DISCOURAGING: Final = "PreferNoSchedule"
+_PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 # From this version on the message does not name the taint.
-_NAMES_THE_TAINT_BEFORE: Final = Version(1, 34)
+_NAMES_NO_TAINT_SINCE: Final = Version(1, 34)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,17 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
         self._rules, self._caps = context.taints, context.caps
-        self._names_the_taint = context.caps.version < _NAMES_THE_TAINT_BEFORE
+        self._names_taint = context.caps.version < _NAMES_NO_TAINT_SINCE
 
     def interests(self) -> Sequence[Interest]:
         """Register for new nodes, changed taints, and new tolerations of the pod."""
         return (
-            Interest(Subject.NODE, Action.ADD | Action.NODE_TAINT, self._helps),
+            Interest(Subject.NODE, Action.ADD | Action.NODE_TAINT, self._is_schedulable_after_node_change),
             Interest(Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, is_about),
         )
 
-    def _helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        tolerations = pod.part(self, self._compile)
+    def _is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        tolerations = pod.part(self, self._tolerations)
         # A node whose taints were tolerated before did not cause the rejection.
         if event.old is not None and find_untolerated(_taints(event.old), tolerations, KEEPING_AWAY) is None:
             return False
@@ -68,13 +68,13 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         """Reject a node with an untolerated NoSchedule or NoExecute taint, and report the first one."""
         if not node.taints:
             return SUCCESS
-        tolerations = pod.part(self, self._compile)
+        tolerations = pod.part(self, self._tolerations)
         taint = find_untolerated(node.taints, tolerations, KEEPING_AWAY)
-        return SUCCESS if taint is None else self._refuse(taint, tolerations)
+        return SUCCESS if taint is None else self._reject(taint, tolerations)
 
-    def _refuse(self, taint: ReadOnlyObject, tolerations: Tolerations) -> Status:
+    def _reject(self, taint: ReadOnlyObject, tolerations: Tolerations) -> Status:
         reason = "node(s) had untolerated taint(s)"
-        if self._names_the_taint:
+        if self._names_taint:
             reason = f"node(s) had untolerated taint {{{taint.get('key', '')}: {taint.get('value', '')}}}"
         return Status.unresolvable(reason, taint=taint, tolerations=_NearMisses(tolerations, taint, self._caps))
 
@@ -86,24 +86,26 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         """Return the number of untolerated PreferNoSchedule taints."""
         if not node.taints:
             return 0
-        tolerations = pod.part((self, _DISCOURAGING), self._compile_discouraged)
+        tolerations = pod.part((self, _PREFER_NO_SCHEDULE), self._prefer_no_schedule_tolerations)
         return sum(
             not any(one.tolerates(taint) for one in tolerations)
             for taint in node.taints
-            if taint.get("effect") == _DISCOURAGING
+            if taint.get("effect") == _PREFER_NO_SCHEDULE
         )
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
         """Give the highest score to the node with the fewest."""
         proportional(scores, reverse=True)
 
-    def _compile(self, pod: PodInfo) -> Tolerations:
+    def _tolerations(self, pod: PodInfo) -> Tolerations:
         return compile_tolerations(pod.spec.get("tolerations") or (), self._rules)
 
-    def _compile_discouraged(self, pod: PodInfo) -> Tolerations:
+    def _prefer_no_schedule_tolerations(self, pod: PodInfo) -> Tolerations:
         # An empty effect matches every effect.
         return tuple(
-            one for one in pod.part(self, self._compile) if one.source.get("effect", "") in ("", _DISCOURAGING)
+            one
+            for one in pod.part(self, self._tolerations)
+            if one.source.get("effect", "") in ("", _PREFER_NO_SCHEDULE)
         )
 
 

@@ -62,11 +62,11 @@ def importance(pod: PodInfo) -> tuple[int, float]:
 def by_importance(pods: Sequence[PodInfo]) -> list[PodInfo]:
     """Return pods, most important first; of pods that have not started, the last one to arrive first."""
     # Upstream uses the time of each comparison as start of such a pod, which reverses their order.
-    ordered = sorted(enumerate(pods), key=lambda one: (*importance(one[1]), _turned(one)))
+    ordered = sorted(enumerate(pods), key=lambda one: (*importance(one[1]), _arrival_key(one)))
     return [pod for _, pod in ordered]
 
 
-def _turned(placed: tuple[int, PodInfo]) -> int:
+def _arrival_key(placed: tuple[int, PodInfo]) -> int:
     place, pod = placed
     return place if pod.status.get("startTime") else -place
 

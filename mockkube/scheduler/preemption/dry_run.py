@@ -21,9 +21,9 @@ from mockkube.scheduler.preemption.pod_disruption_budgets import Budgets
 
 _NO_VICTIMS: Final = Status.unresolvable("No preemption victims found for incoming pod")
 # Pseudo plugin of the error that no victim is needed; no filter has this name.
-_NEEDLESS: Final = "evictions"
+_NO_VICTIM_NEEDED: Final = "evictions"
 # Kinds of pods whose results are cached.
-_REMEMBERED_MAX: Final = 16
+_CACHED_KINDS_MAX: Final = 16
 
 Outcome = Candidate | Status
 """Victims that a node would need, or the reason why preemption does not help there."""
@@ -48,7 +48,7 @@ class _Case:
 
 
 @dataclass(slots=True)
-class _Memory:
+class _OutcomeCache:
     """Results for pods of one kind, by node, valid until the node changes."""
 
     generation: int = 0
@@ -87,23 +87,23 @@ class SupposedEvictions:
 
     def __init__(self, nodes: Nodes, budgets: Budgets) -> None:
         self._nodes, self._budgets = nodes, budgets
-        self._memories: LRUCache[object, _Memory] = LRUCache(_REMEMBERED_MAX)
+        self._caches: LRUCache[object, _OutcomeCache] = LRUCache(_CACHED_KINDS_MAX)
 
     def begin(self, handle: Handle, state: CycleState, pod: PodInfo) -> Supposed:
         """Return the cached results for a pod in this cycle, and a function for the others."""
         case = _Case(handle, state, pod, handle.filters(state))
         cacheable = replace(case, filters=[one for one in case.filters if one.scope_of(pod) is not Scope.CLUSTER])
-        known = self._remembered(case)
+        known = self._cached_outcomes(case)
         if len(cacheable.filters) == len(case.filters):
             return Supposed(known, partial(self._try, case))
-        mixture = _Mixture(case, cacheable, self._try)
+        mixture = _CombinedDryRun(case, cacheable, self._try)
         return Supposed({}, lambda name: mixture.outcome(self._node(name), known))
 
-    def _remembered(self, case: _Case) -> dict[str, Outcome]:
+    def _cached_outcomes(self, case: _Case) -> dict[str, Outcome]:
         key = (case.handle.alike(case.state, case.pod), case.pod.priority)
-        memory = self._memories.get(key)
+        memory = self._caches.get(key)
         if memory is None:
-            memory = self._memories[key] = _Memory()
+            memory = self._caches[key] = _OutcomeCache()
         memory.refresh(self._nodes, case.handle.nominations(), case.pod)
         memory.respect(self._budgets)
         return memory.outcomes
@@ -115,14 +115,14 @@ class SupposedEvictions:
 
     def _try(self, case: _Case, name: str) -> Outcome:
         try:
-            return self._least_victims(replace(case, state=case.state.clone()), self._node(name).clone())
+            return self._select_victims_on_node(replace(case, state=case.state.clone()), self._node(name).clone())
         except ValueError as error:
             return Status.error(str(error))
 
-    def _least_victims(self, case: _Case, node: NodeInfo) -> Outcome:
+    def _select_victims_on_node(self, case: _Case, node: NodeInfo) -> Outcome:
         """Remove all pods of lower priority, then add back as many as possible. Raises ValueError."""
         handle, state, pod = case.handle, case.state, case.pod
-        removed = _less_important(pod, node)
+        removed = _lower_priority_pods(pod, node)
         if not removed:
             return _NO_VICTIMS
         for other in removed:
@@ -144,46 +144,46 @@ class SupposedEvictions:
             violations += other in split.protected
         # Not reachable in a consistent snapshot: the pod would have fit without evictions.
         if not victims:
-            return Status.error(f'expected at least one victim pod on node "{node.name}"').of(_NEEDLESS)
+            return Status.error(f'expected at least one victim pod on node "{node.name}"').of(_NO_VICTIM_NEEDED)
         return Candidate.of(node.name, victims, violations, split.budgets)
 
 
-class _Mixture:
+class _CombinedDryRun:
     """Combines cached results of filters of scope NODE and LOAD with filters of scope CLUSTER."""
 
     def __init__(self, case: _Case, alone: _Case, suppose: Callable[[_Case, str], Outcome]) -> None:
-        self._case, self._alone, self._suppose = case, alone, suppose
-        self._live = [one for one in case.filters if one not in alone.filters]
-        self._places = {one.name: place for place, one in enumerate(case.filters)}
+        self._case, self._cacheable_case, self._evaluate = case, alone, suppose
+        self._uncached_filters = [one for one in case.filters if one not in alone.filters]
+        self._filter_indexes = {one.name: place for place, one in enumerate(case.filters)}
 
     def outcome(self, node: NodeInfo, known: dict[str, Outcome]) -> Outcome:
         """Return the victims that a node would need."""
         case, name = self._case, node.name
-        if self._moved(node):
-            return self._suppose(case, name)
+        if self._is_affected(node):
+            return self._evaluate(case, name)
         outcome = known.get(name)
         if outcome is None:
-            outcome = known[name] = self._suppose(self._alone, name)
+            outcome = known[name] = self._evaluate(self._cacheable_case, name)
         if outcome is _NO_VICTIMS:
             return outcome
         # No victim affects the uncached filters, so their verdict on the node as it stands is also the one after
         # evictions.
-        status = case.handle.fits(case.state, case.pod, node, self._live)
+        status = case.handle.fits(case.state, case.pod, node, self._uncached_filters)
         if status.ok:
             return outcome
-        if isinstance(outcome, Candidate) or outcome.plugin == _NEEDLESS:
+        if isinstance(outcome, Candidate) or outcome.plugin == _NO_VICTIM_NEEDED:
             return status
         if Code.ERROR in (status.code, outcome.code):
-            return self._suppose(case, name)
+            return self._evaluate(case, name)
         # Both reject: the filter that comes first in the profile gives the reason, as in a complete run.
-        return min(status, outcome, key=lambda one: self._places[one.plugin])
+        return min(status, outcome, key=lambda one: self._filter_indexes[one.plugin])
 
-    def _moved(self, node: NodeInfo) -> bool:
+    def _is_affected(self, node: NodeInfo) -> bool:
         """Return whether the removal of a possible victim may change the verdict of an uncached filter."""
         state, pod = self._case.state, self._case.pod
-        removed = _less_important(pod, node)
-        return any(one.is_moved(state, pod, other) for one in self._live for other in removed)
+        removed = _lower_priority_pods(pod, node)
+        return any(one.is_moved(state, pod, other) for one in self._uncached_filters for other in removed)
 
 
-def _less_important(pod: PodInfo, node: NodeInfo) -> list[PodInfo]:
+def _lower_priority_pods(pod: PodInfo, node: NodeInfo) -> list[PodInfo]:
     return [other for other in node.pods.values() if other.priority < pod.priority]

@@ -63,7 +63,7 @@ class Evictions:
         self._tools, self._at_once = tools, at_once
         self._waiting: deque[Preemption] = deque()
         # Uids of preemptors with more than one victim to evict.
-        self._unfinished: dict[str, None] = {}
+        self._with_pending_victims: dict[str, None] = {}
         # The last victim, by the uid of the preemptor.
         self._last_victims: dict[str, PodInfo] = {}
 
@@ -74,13 +74,13 @@ class Evictions:
         if not victims:
             return
         self._tools.metrics.victims.observe(len(preemption.victims))
-        self._unfinished[preemption.preemptor.uid] = None
+        self._with_pending_victims[preemption.preemptor.uid] = None
         self._waiting.append(Preemption(preemption.preemptor, preemption.node_name, victims))
         self.bell.ring()
 
     def preempting(self, uid: str) -> bool:
         """Return whether pods are being evicted for this one, until the last victim is known to terminate."""
-        if uid in self._unfinished:
+        if uid in self._with_pending_victims:
             return True
         last = self._last_victims.get(uid)
         if last is None:
@@ -92,7 +92,7 @@ class Evictions:
 
     def has_victims(self, uid: str) -> bool:
         """Return whether more than one victim is left; the queue rechecks the preemptor's gate when that changes."""
-        return uid in self._unfinished
+        return uid in self._with_pending_victims
 
     def ready(self) -> bool:
         """Return whether a preemption waits."""
@@ -105,16 +105,16 @@ class Evictions:
         """Execute the next preemptions, independently of each other."""
         batch = [self._waiting.popleft() for _ in range(min(self._at_once, len(self._waiting)))]
         if len(batch) == 1:
-            await self._finish(batch[0])
+            await self._run(batch[0])
             return
         async with asyncio.TaskGroup() as group:
             for preemption in batch:
-                group.create_task(self._finish(preemption))
+                group.create_task(self._run(preemption))
 
-    async def _finish(self, preemption: Preemption) -> None:
+    async def _run(self, preemption: Preemption) -> None:
         uid, failed = preemption.preemptor.uid, False
         try:
-            await self._carry_out(preemption)
+            await self._execute(preemption)
         except ApiError as error:
             _LOG.warning("preemption for pod %s: %s", preemption.preemptor.key, error)
             failed = True
@@ -123,12 +123,12 @@ class Evictions:
             failed = True
         finally:
             self._last_victims.pop(uid, None)
-            self._all_but_one_evicted(uid)
+            self._mark_last_victim(uid)
         if failed:
             # After a failure no event may come, so that the preemptor is moved to the active queue directly.
             self._tools.activate(uid)
 
-    async def _carry_out(self, preemption: Preemption) -> None:
+    async def _execute(self, preemption: Preemption) -> None:
         await self._clear_lower_nominations(preemption)
         # upstream: the gate of the preemptor opens before the last eviction, so that at least one deletion finds it
         # open and requeues the preemptor.
@@ -136,12 +136,12 @@ class Evictions:
         for victim in others:
             await self._evict(preemption, victim)
         self._last_victims[preemption.preemptor.uid] = last
-        self._all_but_one_evicted(preemption.preemptor.uid)
+        self._mark_last_victim(preemption.preemptor.uid)
         await self._evict(preemption, last)
 
-    def _all_but_one_evicted(self, uid: str) -> None:
-        if uid in self._unfinished:
-            del self._unfinished[uid]
+    def _mark_last_victim(self, uid: str) -> None:
+        if uid in self._with_pending_victims:
+            del self._with_pending_victims[uid]
             self._tools.ask_again(uid)
 
     async def _clear_lower_nominations(self, preemption: Preemption) -> None:
@@ -159,7 +159,7 @@ class Evictions:
         # A victim that waits for permission is not on its node yet, so cancelling its binding is enough.
         if self._tools.call_off(victim.uid, "preempted by DefaultPreemption"):
             note += " (in kube-scheduler memory)."
-        elif not await self._delete(preemptor, victim):
+        elif not await self._delete_victim(preemptor, victim):
             return
         self._tools.recorder.record(
             victim.obj,
@@ -171,7 +171,7 @@ class Evictions:
             related=preemptor.obj if self._tools.names_preemptor else None,
         )
 
-    async def _delete(self, preemptor: PodInfo, victim: PodInfo) -> bool:
+    async def _delete_victim(self, preemptor: PodInfo, victim: PodInfo) -> bool:
         """Set the DisruptionTarget condition and delete the victim; return False if it is deleted already."""
         message = f"{preemptor.scheduler_name}: preempting to accommodate a higher priority pod"
         try:

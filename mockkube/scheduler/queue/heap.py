@@ -15,7 +15,7 @@ class Heap(Generic[T]):
     def __init__(self) -> None:
         self._entries: list[tuple[Any, int, str]] = []
         self._items: dict[str, tuple[int, T]] = {}
-        self._drawn = 0
+        self._last_number = 0
 
     def __len__(self) -> int:
         return len(self._items)
@@ -28,10 +28,10 @@ class Heap(Generic[T]):
 
     def put(self, uid: str, rank: Any, item: T) -> None:
         """Add an item, or change its rank."""
-        self._drawn += 1
-        self._items[uid] = (self._drawn, item)
+        self._last_number += 1
+        self._items[uid] = (self._last_number, item)
         # The old entry stays in the heap and is recognized by its number: removing it would mean a search.
-        heappush(self._entries, (rank, self._drawn, uid))
+        heappush(self._entries, (rank, self._last_number, uid))
 
     def get(self, uid: str) -> T | None:
         """Return an item by uid."""

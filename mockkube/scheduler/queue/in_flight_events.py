@@ -14,36 +14,36 @@ class InFlight:
 
     def __init__(self) -> None:
         # Number of events before each pod was popped, oldest pod first.
-        self._taken: dict[str, int] = {}
+        self._popped: dict[str, int] = {}
         # Each with the uid of the pod it is for; empty: for all pods.
         self._events: deque[tuple[ClusterEvent, str]] = deque()
         self._dropped = 0
 
     def __contains__(self, uid: str) -> bool:
-        return uid in self._taken
+        return uid in self._popped
 
     def __len__(self) -> int:
-        return len(self._taken)
+        return len(self._popped)
 
     def take(self, uid: str) -> None:
         """Record that a pod was popped."""
-        self._taken[uid] = self._dropped + len(self._events)
+        self._popped[uid] = self._dropped + len(self._events)
 
     def note(self, event: ClusterEvent, uid: str = "") -> None:
         """Record an event, unless no pod is in flight."""
-        if self._taken:
+        if self._popped:
             self._events.append((event, uid))
 
     def since(self, uid: str) -> Iterable[ClusterEvent]:
         """Return the events since a pod was popped."""
-        start = self._taken[uid] - self._dropped
+        start = self._popped[uid] - self._dropped
         return [event for event, target_uid in list(self._events)[start:] if not target_uid or target_uid == uid]
 
     def done(self, uid: str) -> None:
         """Remove a pod, and the events that no other pod needs."""
-        if self._taken.pop(uid, None) is None:
+        if self._popped.pop(uid, None) is None:
             return
-        oldest = next(iter(self._taken.values()), self._dropped + len(self._events))
+        oldest = next(iter(self._popped.values()), self._dropped + len(self._events))
         while self._dropped < oldest:
             self._events.popleft()
             self._dropped += 1

@@ -17,8 +17,8 @@ from mockkube.scheduler.queue.queued_pod_info import Queued
 
 _LOG: Final = logging.getLogger("mockkube.scheduler")
 _NOT_UPDATES: Final = Action.ADD | Action.DELETE
-_OF_TAINTS: Final = Action.NODE_TAINT | Action.UPDATE
-_ANYTHING: Final = (Interest(Subject.WILDCARD, ~Action(0)),)
+_TAINT_ACTIONS: Final = Action.NODE_TAINT | Action.UPDATE
+_ANY_EVENT: Final = (Interest(Subject.WILDCARD, ~Action(0)),)
 
 
 class Worth(IntEnum):
@@ -42,15 +42,15 @@ def matches(interest: Interest, event: ClusterEvent) -> bool:
 
 def label(event: ClusterEvent) -> str:
     """Return the label of an event in metrics."""
-    return event.label or _label(event.subject, event.action.value)
+    return event.label or _event_label(event.subject, event.action.value)
 
 
 @cache
-def _label(subject: Subject, action: int) -> str:
-    return f"{_SUBJECTS.get(subject, subject)}{_ACTIONS[Action(action)]}"
+def _event_label(subject: Subject, action: int) -> str:
+    return f"{_RESOURCE_LABELS.get(subject, subject)}{_ACTION_LABELS[Action(action)]}"
 
 
-_SUBJECTS: Final = {
+_RESOURCE_LABELS: Final = {
     Subject.CSI_NODE: "storage.k8s.io/CSINode",
     Subject.CSI_DRIVER: "storage.k8s.io/CSIDriver",
     Subject.CSI_CAPACITY: "storage.k8s.io/CSIStorageCapacity",
@@ -60,7 +60,7 @@ _SUBJECTS: Final = {
     Subject.RESOURCE_SLICE: "resource.k8s.io/ResourceSlice",
     Subject.DEVICE_CLASS: "resource.k8s.io/DeviceClass",
 }
-_ACTIONS: Final = {
+_ACTION_LABELS: Final = {
     Action.ADD: "Add",
     Action.DELETE: "Delete",
     Action.UPDATE: "Update",
@@ -86,7 +86,7 @@ class Hints:
 
     def __init__(self, plugins: Iterable[Plugin], clock: Clock, metrics: Metrics, *, asked: bool = True) -> None:
         self._interests = {plugin.name: _interests(plugin) for plugin in plugins}
-        self._clock, self._metrics, self._asked = clock, metrics, asked
+        self._clock, self._metrics, self._hints_enabled = clock, metrics, asked
         # Registrations that match an event, by plugin: computed once per kind of event.
         self._by_event: dict[tuple[Subject, int], Mapping[str, Sequence[Interest]]] = {}
 
@@ -100,17 +100,19 @@ class Hints:
         """Return whether any plugin registered for the event."""
         if event.subject is Subject.WILDCARD:
             return True
-        return bool(self._interested(event))
+        return bool(self._registrations_for(event))
 
     def concerns(self, plugin: str, event: ClusterEvent) -> bool:
         """Return whether one plugin registered for the event."""
-        return bool(self._interests_of(plugin, event))
+        return bool(self._registrations_of(plugin, event))
 
-    def _interests_of(self, plugin: str, event: ClusterEvent) -> Sequence[Interest]:
+    def _registrations_of(self, plugin: str, event: ClusterEvent) -> Sequence[Interest]:
         # A rejection by a plugin that is not known here may be resolved by any event.
-        return self._interested(event).get(plugin, ()) if plugin in self._interests else _ANYTHING
+        return self._registrations_for(event).get(plugin, ()) if plugin in self._interests else _ANY_EVENT
 
-    def _interested(self, event: ClusterEvent) -> Mapping[str, Sequence[Interest]]:  # hot: per event, per waiting pod
+    def _registrations_for(
+        self, event: ClusterEvent
+    ) -> Mapping[str, Sequence[Interest]]:  # hot: per event, per waiting pod
         kind = (event.subject, event.action.value)
         registered = self._by_event.get(kind)
         if registered is None:
@@ -131,7 +133,7 @@ class Hints:
             return Worth.AFTER_BACKOFF
         strategy = Worth.NOTHING
         for name in sorted(rejectors):
-            if not self._helps(name, queued, event):
+            if not self._any_hint_matches(name, queued, event):
                 continue
             # A pod that waited for something outside has not been rejected, so it skips the backoff.
             if name in queued.pending_by:
@@ -142,11 +144,14 @@ class Hints:
                 return strategy
         return strategy
 
-    def _helps(self, plugin: str, queued: Queued, event: ClusterEvent) -> bool:
-        return any(self._ask(plugin, registration, queued, event) for registration in self._interests_of(plugin, event))
+    def _any_hint_matches(self, plugin: str, queued: Queued, event: ClusterEvent) -> bool:
+        return any(
+            self._call_hint(plugin, registration, queued, event)
+            for registration in self._registrations_of(plugin, event)
+        )
 
-    def _ask(self, plugin: str, interest: Interest, queued: Queued, event: ClusterEvent) -> bool:
-        if interest.hint is None or not self._asked:
+    def _call_hint(self, plugin: str, interest: Interest, queued: Queued, event: ClusterEvent) -> bool:
+        if interest.hint is None or not self._hints_enabled:
             return True
         start = self._clock.monotonic()
         try:
@@ -164,6 +169,6 @@ def _interests(plugin: Plugin) -> Sequence[Interest]:
     of_nodes = [registration.actions for registration in registrations if registration.subject is Subject.NODE]
     # upstream 1.36: node additions may be missed while a node is tainted during its registration, so a plugin that
     # registers for them is registered for changes of taints, too.
-    if any(Action.ADD in one for one in of_nodes) and not any(one & _OF_TAINTS for one in of_nodes):
+    if any(Action.ADD in one for one in of_nodes) and not any(one & _TAINT_ACTIONS for one in of_nodes):
         registrations = (*registrations, Interest(Subject.NODE, Action.NODE_TAINT))
-    return registrations or _ANYTHING
+    return registrations or _ANY_EVENT

@@ -33,7 +33,7 @@ BACKOFF_COMPLETE: Final = "BackoffComplete"
 POPPED_FROM_BACKOFF: Final = "PopFromBackoffQ"
 ACTIVATED: Final = "ForceActivate"
 TIMED_OUT: Final = ClusterEvent(Subject.WILDCARD, Action.UPDATE, label="UnschedulableTimeout")
-_ACTIVATION: Final = ClusterEvent(Subject.WILDCARD, Action.UPDATE, label=ACTIVATED)
+_ACTIVATION_EVENT: Final = ClusterEvent(Subject.WILDCARD, Action.UPDATE, label=ACTIVATED)
 _POD_ADDED: Final = label(ClusterEvent(Subject.UNSCHEDULED_POD, Action.ADD))
 _POD_UPDATED: Final = label(ClusterEvent(Subject.UNSCHEDULED_POD, Action.UPDATE))
 
@@ -55,7 +55,7 @@ class Queue:
     """Pods without a node that are not being scheduled."""
 
     def __init__(self, rules: Rules, clock: Clock, metrics: Metrics, nominate: Callable[[PodInfo], None]) -> None:
-        self._rules, self._clock, self._metrics, self._nominate = rules, clock, metrics, nominate
+        self._config, self._clock, self._metrics, self._nominate = rules, clock, metrics, nominate
         self._active: Heap[Queued] = Heap()
         self._backoff: Heap[Queued] = Heap()
         self._error_backoff: Heap[Queued] = Heap()
@@ -66,24 +66,24 @@ class Queue:
         self.bell = Bell()
         # Called with a pod that a plugin cannot read; the pod stays out of the active queue.
         self.failed: Callable[[PodInfo, Exception], None] = lambda pod, error: None
-        metrics.gauge("scheduler_pending_pods", "Pods waiting, by queue.", ("queue",), self._pending)
+        metrics.gauge("scheduler_pending_pods", "Pods waiting, by queue.", ("queue",), self._count_pending)
         text = "Rejected pods, by each plugin that rejected them."
-        metrics.gauge("scheduler_unschedulable_pods", text, ("plugin", "profile"), self._refused)
+        metrics.gauge("scheduler_unschedulable_pods", text, ("plugin", "profile"), self._count_unschedulable)
 
     @property
     def subjects(self) -> set[Subject]:
         """Resources that plugins registered for."""
-        return {resource for hints in self._rules.hints.values() for resource in hints.subjects}
+        return {resource for hints in self._config.hints.values() for resource in hints.subjects}
 
     # Pop and requeue
 
     def ready(self) -> bool:
         """Return whether `pop` has something to do."""
-        return bool(self._active) or bool(self._backoff and self._rules.pop_from_backoff) or self._is_due()
+        return bool(self._active) or bool(self._backoff and self._config.pop_from_backoff) or self._is_due()
 
     def next_moment(self) -> float | None:
         """Return when, on the clock's `monotonic`, time alone moves a pod; None if it does not."""
-        ends = [self._rules.backoff.over_at(first) for heap in self._backoffs if (first := heap.first()) is not None]
+        ends = [self._config.backoff.over_at(first) for heap in self._backoffs if (first := heap.first()) is not None]
         moments = [self._clock.monotonic() + max(end - self._now(), 0.0) for end in ends]
         if self._unschedulable:
             moments.append(self._next_flush)
@@ -91,9 +91,9 @@ class Queue:
 
     def pop(self) -> Queued | None:
         """Pop the next pod to schedule; it is in flight until `done` or until it is added again."""
-        self._flush()
+        self._flush_due()
         queued = self._active.pop()
-        if queued is None and self._rules.pop_from_backoff:
+        if queued is None and self._config.pop_from_backoff:
             # Only rejected pods, not those with errors: retrying a failing API server at full speed would not help.
             queued = self._backoff.pop()
             if queued is not None:
@@ -116,14 +116,14 @@ class Queue:
             else:
                 queued.errors += 1
             queued.queued_at, queued.flushed_at = self._now(), None
-            self._requeue(queued, self._worth_after_flight(queued), ATTEMPT_FAILED)
+            self._requeue_with_strategy(queued, self._determine_in_flight_strategy(queued), ATTEMPT_FAILED)
         self._in_flight.done(uid)
 
-    def _worth_after_flight(self, queued: Queued) -> Worth:
+    def _determine_in_flight_strategy(self, queued: Queued) -> Worth:
         """Return what the events during the pod's flight mean for it."""
         if not queued.rejectors or queued.pod.uid not in self._in_flight:
             return Worth.AFTER_BACKOFF
-        hints = self._rules.hints[queued.pod.scheduler_name]
+        hints = self._config.hints[queued.pod.scheduler_name]
         return max(
             (hints.worth(queued, event) for event in self._in_flight.since(queued.pod.uid)), default=Worth.NOTHING
         )
@@ -132,7 +132,7 @@ class Queue:
 
     def add(self, pod: PodInfo) -> None:
         """Add a new pod."""
-        self._activate(Queued(pod, self._now()), _POD_ADDED)
+        self._move_to_active(Queued(pod, self._now()), _POD_ADDED)
 
     def update(self, old: PodInfo, pod: PodInfo, events: Sequence[ClusterEvent]) -> None:
         """Replace a pod by another revision; `events` say what has changed."""
@@ -144,21 +144,21 @@ class Queue:
         queued = self._active.get(pod.uid)
         if queued is not None:
             queued.pod = pod
-            self._active.put(pod.uid, self._rank(queued), queued)
+            self._active.put(pod.uid, self._sort_key(queued), queued)
         elif (queued := self._backoff.get(pod.uid) or self._error_backoff.get(pod.uid)) is not None:
             queued.pod = pod
             # Stays in backoff: an update must not shorten it.
             self._put_in_backoff(queued)
         elif (queued := self._unschedulable.get(pod.uid)) is not None:
             queued.pod = pod
-            self._reconsider(queued, events)
+            self._requeue_updated(queued, events)
         else:
-            self._activate(Queued(pod, self._now()), _POD_UPDATED)
+            self._move_to_active(Queued(pod, self._now()), _POD_UPDATED)
 
-    def _reconsider(self, queued: Queued, events: Iterable[ClusterEvent]) -> None:
-        hints = self._rules.hints[queued.pod.scheduler_name]
+    def _requeue_updated(self, queued: Queued, events: Iterable[ClusterEvent]) -> None:
+        hints = self._config.hints[queued.pod.scheduler_name]
         for event in events:
-            self._requeue(queued, hints.worth(queued, event), label(event))
+            self._requeue_with_strategy(queued, hints.worth(queued, event), label(event))
             if queued.pod.uid not in self._unschedulable:
                 return
 
@@ -178,9 +178,9 @@ class Queue:
         """Move a pod to the active queue without regard to its rejections, a pod in flight when it returns."""
         queued = self._unschedulable.get(uid) or self._backoff.remove(uid) or self._error_backoff.remove(uid)
         if queued is None:
-            self._in_flight.note(_ACTIVATION, uid)
+            self._in_flight.note(_ACTIVATION_EVENT, uid)
         else:
-            self._activate(queued, ACTIVATED)
+            self._move_to_active(queued, ACTIVATED)
 
     def ask_again(self, uid: str) -> None:
         """Recheck the gate of a pod on the next event: it is no longer certain to reject the pod."""
@@ -192,52 +192,52 @@ class Queue:
 
     def happened(self, event: ClusterEvent, only: Callable[[PodInfo], bool] = lambda pod: True) -> None:
         """Move the pods that an event helps; `only` restricts which pods are considered."""
-        if not any(hints.concerns_any(event) for hints in self._rules.hints.values()):
+        if not any(hints.concerns_any(event) for hints in self._config.hints.values()):
             return
         if self._unschedulable:
-            self._move([queued for queued in self._concerned(event) if only(queued.pod)], event)
+            self._move_pods([queued for queued in self._possibly_helped(event) if only(queued.pod)], event)
         self._in_flight.note(event)
 
-    def _concerned(self, event: ClusterEvent) -> Sequence[Queued]:
+    def _possibly_helped(self, event: ClusterEvent) -> Sequence[Queued]:
         """Return the pods that an event may help, without calling hints."""
         groups = self._unschedulable.groups()
-        groups_of_pods = [list(group.values()) for reason, group in groups if self._concerns(reason, event)]
+        groups_of_pods = [list(group.values()) for reason, group in groups if self._may_help(reason, event)]
         # One group is in order of arrival already.
         if len(groups_of_pods) == 1:
             return groups_of_pods[0]
         return self._unschedulable.in_order([queued for group in groups_of_pods for queued in group])
 
-    def _concerns(self, reason: Reason, event: ClusterEvent) -> bool:
+    def _may_help(self, reason: Reason, event: ClusterEvent) -> bool:
         """Return whether the plugin that gates these pods, or one that rejected them, registered for the event."""
         if event.subject is Subject.WILDCARD:
             return True
-        hints = self._rules.hints[reason.profile]
+        hints = self._config.hints[reason.profile]
         if reason.gate:
             return not reason.surely and hints.concerns(reason.gate, event)
         return not reason.rejectors or any(hints.concerns(name, event) for name in reason.rejectors)
 
-    def _gate(self, profile: str, name: str) -> PreEnqueuePlugin | None:
-        return next((plugin for plugin in self._rules.gates[profile] if plugin.name == name), None)
+    def _find_gate(self, profile: str, name: str) -> PreEnqueuePlugin | None:
+        return next((plugin for plugin in self._config.gates[profile] if plugin.name == name), None)
 
-    def _move(self, waiting: Iterable[Queued], event: ClusterEvent) -> None:
+    def _move_pods(self, waiting: Iterable[Queued], event: ClusterEvent) -> None:
         for queued in waiting:
             # A gated pod is moved only after its gate opened; hints of the plugins that rejected it earlier do not
             # count.
-            if queued.gate and event.subject is not Subject.WILDCARD and self._is_kept_out(queued):
+            if queued.gate and event.subject is not Subject.WILDCARD and self._is_still_gated(queued):
                 continue
-            strategy = self._rules.hints[queued.pod.scheduler_name].worth(queued, event)
+            strategy = self._config.hints[queued.pod.scheduler_name].worth(queued, event)
             if strategy is not Worth.NOTHING:
-                self._requeue(queued, strategy, label(event))
+                self._requeue_with_strategy(queued, strategy, label(event))
 
     # Time
 
-    def _flush(self) -> None:
+    def _flush_due(self) -> None:
         now = self._now()
         for heap in self._backoffs:
-            while (first := heap.first()) is not None and not self._rules.backoff.waits(first, now):
+            while (first := heap.first()) is not None and not self._config.backoff.waits(first, now):
                 heap.pop()
                 # With pop-from-backoff, gates ran before the pod entered the backoff queue.
-                self._activate(first, BACKOFF_COMPLETE, gated=self._rules.pop_from_backoff)
+                self._move_to_active(first, BACKOFF_COMPLETE, gated=self._config.pop_from_backoff)
         if self._clock.monotonic() >= self._next_flush:
             self._flush_unschedulable(now)
 
@@ -248,10 +248,10 @@ class Queue:
         late = self._unschedulable.in_order([queued for queued in self._unschedulable if self._is_late(queued, now)])
         for queued in late:
             queued.flushed_at = now
-        self._move(late, TIMED_OUT)
+        self._move_pods(late, TIMED_OUT)
 
     def _is_late(self, queued: Queued, now: float) -> bool:
-        return now - max(queued.queued_at, queued.flushed_at or 0.0) > self._rules.seconds_max
+        return now - max(queued.queued_at, queued.flushed_at or 0.0) > self._config.seconds_max
 
     def _is_due(self) -> bool:
         moment = self.next_moment()
@@ -263,35 +263,35 @@ class Queue:
     def _backoffs(self) -> tuple[Heap[Queued], Heap[Queued]]:
         return self._backoff, self._error_backoff
 
-    def _requeue(self, queued: Queued, worth: Worth, event: str) -> None:
+    def _requeue_with_strategy(self, queued: Queued, worth: Worth, event: str) -> None:
         if worth is Worth.NOTHING:
-            self._set_aside(queued, event)
-        elif worth is Worth.AFTER_BACKOFF and self._rules.backoff.waits(queued, self._now()):
-            self._back_off(queued, event)
+            self._move_to_unschedulable(queued, event)
+        elif worth is Worth.AFTER_BACKOFF and self._config.backoff.waits(queued, self._now()):
+            self._move_to_backoff(queued, event)
         else:
-            self._activate(queued, event)
+            self._move_to_active(queued, event)
 
-    def _activate(self, queued: Queued, event: str, *, gated: bool = False) -> None:
+    def _move_to_active(self, queued: Queued, event: str, *, gated: bool = False) -> None:
         """Move a pod to the active queue unless a PreEnqueue plugin rejects it.
 
         With `gates_passed` these plugins are skipped.
         """
-        if not gated and not self._passes_gates(queued):
-            self._set_aside(queued, event)
+        if not gated and not self._run_pre_enqueue_plugins(queued):
+            self._move_to_unschedulable(queued, event)
             return
         if queued.first_tried_at is None:
             queued.first_tried_at = self._now()
         self._unschedulable.pop(queued.pod.uid)
-        self._active.put(queued.pod.uid, self._rank(queued), queued)
+        self._active.put(queued.pod.uid, self._sort_key(queued), queued)
         self._metrics.incoming.add("active", event)
         # Only new revisions may carry a nomination in their status that the scheduler does not know.
         if event in (_POD_ADDED, _POD_UPDATED):
             self._nominate(queued.pod)
         self.bell.ring()
 
-    def _back_off(self, queued: Queued, event: str) -> None:
-        if self._rules.pop_from_backoff and not self._passes_gates(queued):
-            self._set_aside(queued, event)
+    def _move_to_backoff(self, queued: Queued, event: str) -> None:
+        if self._config.pop_from_backoff and not self._run_pre_enqueue_plugins(queued):
+            self._move_to_unschedulable(queued, event)
             return
         self._unschedulable.pop(queued.pod.uid)
         self._put_in_backoff(queued)
@@ -301,20 +301,20 @@ class Queue:
     def _put_in_backoff(self, queued: Queued) -> None:
         # Pods with errors have a heap of their own, from which `pop` does not take early.
         heap = self._backoff if queued.rejectors else self._error_backoff
-        heap.put(queued.pod.uid, (self._rules.backoff.ends(queued), self._rank(queued)), queued)
+        heap.put(queued.pod.uid, (self._config.backoff.ends(queued), self._sort_key(queued)), queued)
 
-    def _set_aside(self, queued: Queued, event: str) -> None:
+    def _move_to_unschedulable(self, queued: Queued, event: str) -> None:
         if queued.pod.uid not in self._unschedulable:
             self._metrics.incoming.add("unschedulable", event)
-        gate = self._gate(queued.pod.scheduler_name, queued.gate) if queued.gate else None
+        gate = self._find_gate(queued.pod.scheduler_name, queued.gate) if queued.gate else None
         self._unschedulable.put(queued, surely=gate is not None and gate.keeps_surely(queued.pod))
 
-    def _passes_gates(self, queued: Queued) -> bool:
-        plugins = self._rules.gates[queued.pod.scheduler_name]
+    def _run_pre_enqueue_plugins(self, queued: Queued) -> bool:
+        plugins = self._config.gates[queued.pod.scheduler_name]
         if queued.gate:  # that plugin most likely still rejects it
             plugins = sorted(plugins, key=lambda one: one.name != queued.gate)
         for plugin in plugins:
-            if not self._lets_in(plugin, queued.pod):
+            if not self._run_pre_enqueue_plugin(plugin, queued.pod):
                 queued.refused_by.add(plugin.name)
                 queued.gate = plugin.name
                 queued.flushed_at = None
@@ -322,12 +322,12 @@ class Queue:
         queued.gate = ""
         return True
 
-    def _is_kept_out(self, queued: Queued) -> bool:
+    def _is_still_gated(self, queued: Queued) -> bool:
         """Return whether the plugin that gated the pod still rejects it."""
-        gate = self._gate(queued.pod.scheduler_name, queued.gate)
-        return gate is not None and not self._lets_in(gate, queued.pod)
+        gate = self._find_gate(queued.pod.scheduler_name, queued.gate)
+        return gate is not None and not self._run_pre_enqueue_plugin(gate, queued.pod)
 
-    def _lets_in(self, plugin: PreEnqueuePlugin, pod: PodInfo) -> bool:
+    def _run_pre_enqueue_plugin(self, plugin: PreEnqueuePlugin, pod: PodInfo) -> bool:
         try:
             return plugin.pre_enqueue(pod).ok
         except Exception as error:
@@ -340,13 +340,13 @@ class Queue:
     def _in_backoff(self, uid: str) -> bool:
         return uid in self._backoff or uid in self._error_backoff
 
-    def _rank(self, queued: Queued) -> tuple[Any, ...]:
-        return self._rules.sort_key(Waiting(queued.pod, queued.queued_at))
+    def _sort_key(self, queued: Queued) -> tuple[Any, ...]:
+        return self._config.sort_key(Waiting(queued.pod, queued.queued_at))
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
 
-    def _pending(self) -> Mapping[Labels, float]:
+    def _count_pending(self) -> Mapping[Labels, float]:
         gated = sum(1 for queued in self._unschedulable if queued.gate)
         return {
             ("active",): len(self._active),
@@ -355,7 +355,7 @@ class Queue:
             ("gated",): gated,
         }
 
-    def _refused(self) -> Mapping[Labels, float]:
+    def _count_unschedulable(self) -> Mapping[Labels, float]:
         counts: dict[Labels, float] = {}
         for waiting in (self._active, self._backoff, self._error_backoff, self._unschedulable):
             for queued in waiting:

@@ -28,39 +28,39 @@ class Aside:
 
     def __init__(self) -> None:
         # Number of arrival and reason of each pod.
-        self._places: dict[str, tuple[int, Reason]] = {}
+        self._reasons: dict[str, tuple[int, Reason]] = {}
         self._groups: dict[Reason, dict[str, Queued]] = {}
         self._arrivals = count()
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._reasons)
 
     def __contains__(self, uid: str) -> bool:
-        return uid in self._places
+        return uid in self._reasons
 
     def __iter__(self) -> Iterator[Queued]:
         return (queued for group in self._groups.values() for queued in group.values())
 
     def get(self, uid: str) -> Queued | None:
         """Return a pod by uid."""
-        place = self._places.get(uid)
+        place = self._reasons.get(uid)
         return None if place is None else self._groups[place[1]][uid]
 
     def put(self, queued: Queued, *, surely: bool = False) -> None:
         """Add a pod, or update its reason; it keeps its number of arrival. `is_certain`: its gate need not run."""
         uid = queued.pod.uid
-        place = self._places.get(uid)
+        place = self._reasons.get(uid)
         reason = Reason(queued.pod.scheduler_name, queued.gate, frozenset(queued.rejectors), surely)
         if place is not None and place[1] != reason:
-            self._leave(uid, place[1])
-        self._places[uid] = next(self._arrivals) if place is None else place[0], reason
+            self._remove_from_group(uid, place[1])
+        self._reasons[uid] = next(self._arrivals) if place is None else place[0], reason
         self._groups.setdefault(reason, {})[uid] = queued
 
     def pop(self, uid: str) -> None:
         """Remove a pod if it is here."""
-        place = self._places.pop(uid, None)
+        place = self._reasons.pop(uid, None)
         if place is not None:
-            self._leave(uid, place[1])
+            self._remove_from_group(uid, place[1])
 
     def groups(self) -> list[tuple[Reason, dict[str, Queued]]]:
         """Return the pods by reason; the groups are live."""
@@ -69,9 +69,9 @@ class Aside:
 
     def in_order(self, waiting: Sequence[Queued]) -> Sequence[Queued]:
         """Return pods in order of arrival."""
-        return sorted(waiting, key=lambda queued: self._places[queued.pod.uid][0])
+        return sorted(waiting, key=lambda queued: self._reasons[queued.pod.uid][0])
 
-    def _leave(self, uid: str, reason: Reason) -> None:
+    def _remove_from_group(self, uid: str, reason: Reason) -> None:
         group = self._groups[reason]
         del group[uid]
         if not group:

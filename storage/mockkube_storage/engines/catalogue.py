@@ -22,28 +22,28 @@ class Engine:
     open: Callable[[str], Store]
 
 
-def _memory(_url: str) -> Store:
+def _open_memory(_url: str) -> Store:
     from mockkube_storage.engines.memory import MemoryStore
 
     return MemoryStore()
 
 
-def _sqlite(url: str) -> Store:
+def _open_sqlite(url: str) -> Store:
     from mockkube_storage.engines.sqlite import SqliteStore
 
     return SqliteStore(url.removeprefix("sqlite:///"))
 
 
-def _postgresql(url: str) -> Store:
+def _open_postgresql(url: str) -> Store:
     from mockkube_storage.engines.postgresql import PostgresqlStore
 
     return PostgresqlStore(url)
 
 
 ENGINES: Final = (
-    Engine("memory", ("memory:",), "memory:", _memory),
-    Engine("sqlite", ("sqlite:///",), "sqlite:///path", _sqlite),
-    Engine("postgresql", ("postgresql://", "postgres://"), "postgresql://user@host/database", _postgresql),
+    Engine("memory", ("memory:",), "memory:", _open_memory),
+    Engine("sqlite", ("sqlite:///",), "sqlite:///path", _open_sqlite),
+    Engine("postgresql", ("postgresql://", "postgres://"), "postgresql://user@host/database", _open_postgresql),
 )
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters or more: one is a drive
 
@@ -57,5 +57,5 @@ def open_store(url: str) -> Store:
         if url.startswith(engine.prefixes):
             return engine.open(url)
     if url and not _SCHEME.match(url):
-        return _sqlite(url)
+        return _open_sqlite(url)
     raise UnknownEngine(url, ", ".join(engine.example for engine in ENGINES))

@@ -19,7 +19,7 @@ class MemoryStore(Store):
     def __init__(self) -> None:
         self._open = False
         self._compacted = 0
-        self._fan_out = FanOut(REVISION_FIRST)
+        self._watch_hub = FanOut(REVISION_FIRST)
         self._current = Current()
         self._versions: dict[str, list[Event]] = {}
         self._versioned_keys = SortedKeys()
@@ -27,7 +27,7 @@ class MemoryStore(Store):
     @property
     def revision(self) -> int:
         """The revision of the last write."""
-        return self._fan_out.revision
+        return self._watch_hub.revision
 
     async def start(self) -> None:
         """Begin to serve; the first start finds an empty store."""
@@ -36,7 +36,7 @@ class MemoryStore(Store):
     async def close(self) -> None:
         """Stop serving and end the watchers; the data stays."""
         self._open = False
-        self._fan_out.end(Unavailable("memory:", "it has been closed"))
+        self._watch_hub.end(Unavailable("memory:", "it has been closed"))
 
     async def current_revision(self) -> int:
         """Return `revision`: no other process can write."""
@@ -53,7 +53,7 @@ class MemoryStore(Store):
         if not revision:
             return self._current.get(key)
         self._check_readable(revision)
-        return self._at(key, revision)
+        return self._version_at(key, revision)
 
     async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
         """Return a page of the sorted keys, with their versions at a revision."""
@@ -62,7 +62,7 @@ class MemoryStore(Store):
             return self._current.page(prefix, start=start, limit=limit, revision=self.revision)
         self._check_readable(revision)
         keys = self._versioned_keys.between(prefix, start)
-        entries = [entry for key in keys if (entry := self._at(key, revision)) is not None]
+        entries = [entry for key in keys if (entry := self._version_at(key, revision)) is not None]
         page_entries = entries[:limit] if limit else entries
         return Page(tuple(page_entries), revision, len(entries) - len(page_entries))
 
@@ -77,18 +77,18 @@ class MemoryStore(Store):
 
     async def update(self, key: str, value: bytes, *, expected: int) -> Entry:
         """Replace the entry."""
-        current = self._expect(key, expected)
+        current = self._current_entry(key, expected)
         return self._commit(put(Entry(key, value, current.create_revision, self.revision + 1), current))
 
     async def delete(self, key: str, *, expected: int) -> Entry:
         """Delete the entry."""
-        current = self._expect(key, expected)
+        current = self._current_entry(key, expected)
         return self._commit(deletion(current, self.revision + 1))
 
     def watch(self, prefix: str, *, after: int, events_max: int = EVENTS_MAX) -> Watch:
         """Watch a prefix; the hub keeps all events that are not compacted."""
         self._check_open()
-        return Watch(self._fan_out, self, prefix, after=after, events_max=events_max)
+        return Watch(self._watch_hub, self, prefix, after=after, events_max=events_max)
 
     async def events(self, prefix: str, after: int) -> tuple[tuple[Event, ...], int]:
         """Raise Compacted: the hub holds all events there are, so any that it lacks are compacted."""
@@ -103,10 +103,10 @@ class MemoryStore(Store):
         if revision <= self._compacted:
             return
         # Only keys written since the last compaction can have versions to drop.
-        written_keys = {event.entry.key: None for event in self._fan_out.until(revision)}
+        written_keys = {event.entry.key: None for event in self._watch_hub.until(revision)}
         for key in written_keys:
-            self._forget_versions(key, revision)
-        self._fan_out.forget(revision)
+            self._drop_versions(key, revision)
+        self._watch_hub.forget(revision)
         self._compacted = revision
 
     def _check_open(self) -> None:
@@ -119,7 +119,7 @@ class MemoryStore(Store):
         if revision < self._compacted:
             raise Compacted(revision, self._compacted)
 
-    def _expect(self, key: str, expected: int) -> Entry:
+    def _current_entry(self, key: str, expected: int) -> Entry:
         """Return the entry of a key; raise Conflict unless its revision is `expected`."""
         self._check_open()
         check_key(key)
@@ -128,7 +128,7 @@ class MemoryStore(Store):
             raise Conflict(key, current)
         return current
 
-    def _at(self, key: str, revision: int) -> Entry | None:
+    def _version_at(self, key: str, revision: int) -> Entry | None:
         versions = self._versions.get(key, [])
         index = bisect_right(versions, revision, key=lambda event: event.revision)
         if not index or versions[index - 1].type is EventType.DELETE:
@@ -142,10 +142,10 @@ class MemoryStore(Store):
             self._versioned_keys.add(key)
         self._versions[key].append(event)
         self._current.apply(event)
-        self._fan_out.publish((event,))
+        self._watch_hub.publish((event,))
         return event.entry
 
-    def _forget_versions(self, key: str, revision: int) -> None:
+    def _drop_versions(self, key: str, revision: int) -> None:
         """Drop the versions of a key that only reads before `revision` would need."""
         versions = self._versions[key]
         index = bisect_right(versions, revision, key=lambda event: event.revision) - 1

@@ -27,10 +27,10 @@ COMMAND_SECONDS_MAX: Final = 60
 
 # An advisory lock does not block readers. The notification is sent with the commit, so it takes no round trip of its
 # own.
-_LOCK: Final = text("SELECT pg_advisory_xact_lock(4711023), pg_notify(:channel, :sender)")
-_WHO_AM_I: Final = text("SELECT pg_backend_pid()")
+_LOCK_AND_NOTIFY: Final = text("SELECT pg_advisory_xact_lock(4711023), pg_notify(:channel, :sender)")
+_BACKEND_PID: Final = text("SELECT pg_backend_pid()")
 # ORDER BY previous uses the unique index on (key, previous): the highest `previous` belongs to the latest version.
-_HEADS: Final = text(
+_LATEST_VERSIONS: Final = text(
     """
     SELECT head.* FROM unnest(:keys) AS wanted(key) CROSS JOIN LATERAL (
         SELECT revision, key, create_revision, value FROM entries
@@ -38,7 +38,7 @@ _HEADS: Final = text(
     ) AS head
     """
 ).bindparams(bindparam("keys", type_=ARRAY(Text)))
-_ABSENT: Final = Head(0, None)
+_NO_VERSION: Final = Head(0, None)
 _log = logging.getLogger(__name__)
 
 
@@ -51,11 +51,11 @@ class PostgresqlStore(SqlStore):
         except (ArgumentError, ValueError):
             raise UnknownEngine(url, "postgresql://user@host/database") from None
         super().__init__(self._url.set(drivername="postgresql").render_as_string(hide_password=True))
-        self._listening = Lock()
+        self._listen_lock = Lock()
         self._listener: AsyncConnection | None = None
         self._driver: Any = None  # asyncpg's own connection, of the listener
-        self._name = ""  # by which we know our own notifications
-        self._news = Flag()
+        self._backend_pid = ""  # by which we know our own notifications
+        self._commit_announced = Flag()
         self._stopping = False
 
     async def start(self) -> None:
@@ -67,20 +67,20 @@ class PostgresqlStore(SqlStore):
         except BaseException:
             await self.close()
             raise
-        self._session.tasks.start(self._follow())
+        self._database.tasks.start(self._follow_other_writers())
 
     async def close(self) -> None:
         """Stop following other processes, finish the writes in progress, close the database."""
         self._stopping = True
-        self._news.set()
+        self._commit_announced.set()
         await super().close()
 
     async def poll(self) -> None:
         """Publish what other processes have committed; listen again if the connection broke."""
-        await self._session.tasks.call(self._listen())
+        await self._database.tasks.call(self._listen())
         await super().poll()
 
-    async def _open(self) -> AsyncEngine:
+    async def _open_engine(self) -> AsyncEngine:
         limits = {"timeout": CONNECT_SECONDS_MAX, "command_timeout": COMMAND_SECONDS_MAX}
         try:
             return create_async_engine(self._url, connect_args=limits)
@@ -88,35 +88,37 @@ class PostgresqlStore(SqlStore):
             # asyncpg is an optional dependency.
             raise Unavailable(self._where, f"the Python package {error.name} is not installed") from error
 
-    def _for_reading(self, engine: AsyncEngine) -> AsyncEngine:
+    def _reading_engine(self, engine: AsyncEngine) -> AsyncEngine:
         return engine.execution_options(isolation_level="AUTOCOMMIT")  # no BEGIN and ROLLBACK around a question
 
-    async def _lock(self, connection: AsyncConnection) -> None:
-        await connection.execute(_LOCK, {"channel": CHANNEL, "sender": self._name})
+    async def _lock_out_writers(self, connection: AsyncConnection) -> None:
+        await connection.execute(_LOCK_AND_NOTIFY, {"channel": CHANNEL, "sender": self._backend_pid})
 
-    async def _record(self, writes: Sequence[Write]) -> Plan:
+    async def _plan_and_commit(self, writes: Sequence[Write]) -> Plan:
         async with self._transaction() as connection:
-            await self._lock(connection)
-            latest_of = await self._heads(connection, writes)
+            await self._lock_out_writers(connection)
+            latest_of = await self._read_latest_versions(connection, writes)
             plan = plan_writes(writes, newest=self.revision, head_of=latest_of)
             if plan.rows:
                 await connection.execute(tables.INSERT, plan.rows)
         return plan
 
-    async def _heads(self, connection: AsyncConnection, writes: Sequence[Write]) -> Callable[[str], Head]:
+    async def _read_latest_versions(
+        self, connection: AsyncConnection, writes: Sequence[Write]
+    ) -> Callable[[str], Head]:
         """Publish all that is committed; return a look-up of the latest versions of these keys."""
         await self._refresh(connection)
         # The lock is held: after the refresh, no process can commit before this transaction ends.
         keys = list({write.key: None for write in writes})
-        rows = await connection.execute(_HEADS, {"keys": keys})
+        rows = await connection.execute(_LATEST_VERSIONS, {"keys": keys})
         heads = {row.key: Head(row.revision, tables.entry_of(row)) for row in rows}
-        return lambda key: heads.get(key, _ABSENT)
+        return lambda key: heads.get(key, _NO_VERSION)
 
-    async def _follow(self) -> None:
+    async def _follow_other_writers(self) -> None:
         """Poll when another process announces a commit."""
         while True:
-            await self._news.wait()
-            self._news.clear()
+            await self._commit_announced.wait()
+            self._commit_announced.clear()
             if self._stopping:
                 return
             try:
@@ -125,13 +127,13 @@ class PostgresqlStore(SqlStore):
                 _log.warning("not following other writers until the next poll: %s", error)
 
     async def _listen(self) -> None:
-        async with self._listening:
+        async with self._listen_lock:
             if self._driver is not None and not self._driver.is_closed():
                 return
             await self._unlisten()
-            with self._translated():
-                self._listener = await self._session.engine.connect()
-                self._name = str((await self._listener.execute(_WHO_AM_I)).scalar_one())
+            with self._translate_errors():
+                self._listener = await self._database.engine.connect()
+                self._backend_pid = str((await self._listener.execute(_BACKEND_PID)).scalar_one())
                 await self._listener.commit()  # inside a transaction nothing would be heard
                 driver = (await self._listener.get_raw_connection()).driver_connection
             try:
@@ -140,7 +142,7 @@ class PostgresqlStore(SqlStore):
                 raise Unavailable(self._where, str(error)) from error
             self._driver = driver
 
-    async def _release(self) -> None:
+    async def _release_engine(self) -> None:
         await self._unlisten()
 
     async def _unlisten(self) -> None:
@@ -151,5 +153,5 @@ class PostgresqlStore(SqlStore):
 
     def _on_notify(self, _driver: object, _pid: int, _channel: str, sender: str) -> None:
         # A store's own commits are published when they return; PostgreSQL notifies the sender as well.
-        if sender != self._name:
-            self._news.set()
+        if sender != self._backend_pid:
+            self._commit_announced.set()

@@ -56,69 +56,69 @@ class SqlStore(Store):
 
     def __init__(self, where: str) -> None:
         self._where = where
-        self._fan_out = FanOut(REVISION_FIRST)
+        self._watch_hub = FanOut(REVISION_FIRST)
         self._compacted = 0
-        self._in_doubt = False
-        self._open_session: Session | None = None
+        self._outcome_unknown = False
+        self._open_database: Session | None = None
 
     @property
     def revision(self) -> int:
         """The newest revision published to watchers."""
-        return self._fan_out.revision
+        return self._watch_hub.revision
 
     @abstractmethod
-    async def _open(self) -> AsyncEngine:
-        """Return the engine; what it acquires, `_release` frees. Changes nothing in the database."""
+    async def _open_engine(self) -> AsyncEngine:
+        """Return the engine; what it acquires, `_release_engine` frees. Changes nothing in the database."""
 
-    async def _release(self) -> None:
-        """Free what `_open` has acquired. Called once per start, even if the start failed."""
+    async def _release_engine(self) -> None:
+        """Free what `_open_engine` has acquired. Called once per start, even if the start failed."""
         return
 
-    async def _load(self, connection: AsyncConnection) -> None:
+    async def _load_state(self, connection: AsyncConnection) -> None:
         """Read the state that the engine keeps in memory, at the store's revision."""
 
-    def _for_reading(self, engine: AsyncEngine) -> AsyncEngine:
+    def _reading_engine(self, engine: AsyncEngine) -> AsyncEngine:
         """Return the same engine, set up for reading outside of transactions."""
         return engine
 
-    async def _lay_out(self, connection: AsyncConnection) -> None:
+    async def _set_up_database(self, connection: AsyncConnection) -> None:
         """Set up the database for speed and durability; it has been checked to be ours."""
 
-    async def _lock(self, connection: AsyncConnection) -> None:
+    async def _lock_out_writers(self, connection: AsyncConnection) -> None:
         """Keep other processes from writing until the end of the transaction."""
 
     @abstractmethod
-    async def _record(self, writes: Sequence[Write]) -> Plan:
+    async def _plan_and_commit(self, writes: Sequence[Write]) -> Plan:
         """Publish all that is committed, decide the writes on top of it, and commit them."""
 
-    def _apply(self, events: Sequence[Event]) -> None:
+    def _apply_events(self, events: Sequence[Event]) -> None:
         """Apply events to the state that the engine keeps in memory."""
 
     async def start(self) -> None:
         """Open the database, create its tables if it is empty, and begin to write."""
-        assert self._open_session is None, "started twice"
+        assert self._open_database is None, "started twice"
         try:
-            with self._translated():
+            with self._translate_errors():
                 # Two steps that fail apart: before the engine exists there is only the claim to free, afterwards the
                 # engine as well.
-                engine = await self._open()
+                engine = await self._open_engine()
         except BaseException:
-            await self._release()
+            await self._release_engine()
             raise
         try:
-            with self._translated():
+            with self._translate_errors():
                 await self._prepare(engine)
         except BaseException:
-            await self._let_go(engine)
+            await self._dispose(engine)
             raise
-        tasks, writer = Tasks(lambda: self._let_go(engine)), Writer(self._where, self._commit)
+        tasks, writer = Tasks(lambda: self._dispose(engine)), Writer(self._where, self._commit)
         await tasks.open()
         tasks.start(writer.run())
-        self._open_session = Session(engine, self._for_reading(engine), tasks, writer)
+        self._open_database = Session(engine, self._reading_engine(engine), tasks, writer)
 
     async def close(self) -> None:
         """Finish the transaction in progress, then close the database."""
-        session, self._open_session = self._open_session, None
+        session, self._open_database = self._open_database, None
         if session is None:
             return
         session.writer.stop()
@@ -131,12 +131,12 @@ class SqlStore(Store):
 
     async def poll(self) -> None:
         """Publish what other processes have committed."""
-        await self._session.tasks.call(self._poll())
+        await self._database.tasks.call(self._poll())
 
     async def get(self, key: str, *, revision: int = 0) -> Entry | None:
         """Read the latest version of a key up to a revision."""
         await self._check_readable(revision)
-        return await self._session.tasks.call(self._read_entry(key, revision))
+        return await self._database.tasks.call(self._read_entry(key, revision))
 
     async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
         """Read the versions that were current at a revision."""
@@ -144,7 +144,7 @@ class SqlStore(Store):
         while True:
             at = revision or await self.current_revision()
             try:
-                return await self._session.tasks.call(self._read_page(prefix, start, limit, at))
+                return await self._database.tasks.call(self._read_page(prefix, start, limit, at))
             except Compacted:
                 # A list without a revision reads at the one that was newest when it began. That can be compacted while
                 # the read runs; the next attempt reads at a newer one.
@@ -165,12 +165,12 @@ class SqlStore(Store):
 
     def watch(self, prefix: str, *, after: int, events_max: int = EVENTS_MAX) -> Watch:
         """Watch a prefix; events that memory no longer holds are read from the database first."""
-        assert self._session is not None
-        return Watch(self._fan_out, self, prefix, after=after, events_max=events_max)
+        assert self._database is not None
+        return Watch(self._watch_hub, self, prefix, after=after, events_max=events_max)
 
     async def events(self, prefix: str, after: int) -> tuple[tuple[Event, ...], int]:
         """Return the next part of a watcher's history."""
-        return await self._session.tasks.call(self._read_history(prefix, after))
+        return await self._database.tasks.call(self._read_history(prefix, after))
 
     async def compact(self, revision: int) -> None:
         """Refuse reads of the past, then delete it in small transactions between those of writers."""
@@ -178,35 +178,35 @@ class SqlStore(Store):
             raise FutureRevision(revision, current)
         swept = 0
         while swept < revision:
-            swept = await self._session.writer.between(lambda: self._sweep(revision))
+            swept = await self._database.writer.between(lambda: self._sweep(revision))
 
-    async def _let_go(self, engine: AsyncEngine) -> None:
-        self._fan_out.end(Unavailable(self._where, "it has been closed"))
+    async def _dispose(self, engine: AsyncEngine) -> None:
+        self._watch_hub.end(Unavailable(self._where, "it has been closed"))
         try:
             await engine.dispose()
         finally:
-            await self._release()
+            await self._release_engine()
 
     @property
-    def _session(self) -> Session:
-        if self._open_session is None:
+    def _database(self) -> Session:
+        if self._open_database is None:
             raise Unavailable(self._where, "it is not started, or has been closed")
-        return self._open_session
+        return self._open_database
 
     async def _write(self, write: Write) -> Entry:
         check_key(write.key)
-        return await self._session.writer.write(write)
+        return await self._database.writer.write(write)
 
     async def _commit(self, writes: Sequence[Write]) -> Sequence[Entry | Conflict]:
         """Decide and commit a group of writes."""
         # The connection may have broken within the commit: only the database knows whether the last group is in it.
-        if self._in_doubt:
+        if self._outcome_unknown:
             await self._poll()
-            self._in_doubt = False
+            self._outcome_unknown = False
         try:
-            plan = await self._record(writes)
+            plan = await self._plan_and_commit(writes)
         except BaseException:
-            self._in_doubt = True
+            self._outcome_unknown = True
             raise
         self._publish(plan.events)
         return plan.outcomes
@@ -217,17 +217,17 @@ class SqlStore(Store):
 
     async def _refresh(self, connection: AsyncConnection) -> None:
         """Publish every event after our revision; end the watchers if some of them are compacted already."""
-        more = await self._newest(connection) > self.revision
+        more = await self._read_newest_revision(connection) > self.revision
         while more:
             since = self.revision
             rows, more = await _read_events(connection, "", since, tables.REVISION_MAX)
-            newest = await self._newest(connection)  # after the events: nothing was swept from among them
+            newest = await self._read_newest_revision(connection)  # after the events: nothing was swept from among them
             if self._compacted > self.revision:
-                self._fan_out.jump(newest, Compacted(since, self._compacted))
+                self._watch_hub.jump(newest, Compacted(since, self._compacted))
                 return
             self._publish(tables.events_of(rows))
 
-    async def _newest(self, connection: AsyncConnection) -> int:
+    async def _read_newest_revision(self, connection: AsyncConnection) -> int:
         """Return the revision of the database; record up to where it is compacted."""
         row = (await connection.execute(tables.NEWEST)).one()
         self._set_compacted(row.compacted)
@@ -239,14 +239,14 @@ class SqlStore(Store):
         # A commit and a poll of the same process can read the same events.
         new = [event for event in events if event.revision > self.revision]
         if new:
-            self._apply(new)
-            self._fan_out.publish(new)
+            self._apply_events(new)
+            self._watch_hub.publish(new)
 
     def _set_compacted(self, revision: int) -> None:
         if revision > self._compacted:
             self._compacted = revision
             # Another process may have compacted beyond what this one has read.
-            self._fan_out.forget(min(revision, self.revision))
+            self._watch_hub.forget(min(revision, self.revision))
 
     async def _check_readable(self, revision: int) -> None:
         if revision > self.revision and revision > (current := await self.current_revision()):
@@ -263,7 +263,7 @@ class SqlStore(Store):
             row = (await connection.execute(tables.VERSION_AT, {"key": key, "at": at})).first()
             # Read after the version: had a compaction removed it in between, the revision now counts as compacted.
             if revision:
-                await self._newest(connection)
+                await self._read_newest_revision(connection)
         self._check_not_compacted(revision)
         return None if row is None else tables.entry_of(row)
 
@@ -275,7 +275,7 @@ class SqlStore(Store):
             if limit and len(rows) == limit:
                 total = (await connection.execute(tables.count(prefix, start=start, at=at))).scalar_one()
                 remaining = total - len(rows)
-            await self._newest(connection)
+            await self._read_newest_revision(connection)
         self._check_not_compacted(at)
         entries = [entry for row in rows if (entry := tables.entry_of(row)) is not None]
         return Page(tuple(entries), at, remaining)
@@ -284,7 +284,7 @@ class SqlStore(Store):
         up_to = self.revision
         async with self._connection() as connection:
             rows, _ = await _read_events(connection, prefix, after, up_to)
-            await self._newest(connection)
+            await self._read_newest_revision(connection)
         if after < self._compacted:
             raise Compacted(after, self._compacted)
         return tables.events_of(rows), up_to
@@ -292,10 +292,10 @@ class SqlStore(Store):
     async def _sweep(self, revision: int) -> int:
         """Refuse reads before `revision`; delete one window of replaced versions. Return the window's end."""
         async with self._transaction() as connection:
-            await self._lock(connection)
+            await self._lock_out_writers(connection)
             await connection.execute(_RAISE_COMPACTED, {"to": revision})
             # Read back rather than taken from the argument: another process may have compacted further.
-            marks = await _read_marks(connection)
+            marks = await _read_meta(connection)
             swept = min(marks["swept"] + SWEEP_MAX, marks["compacted"])
             await connection.execute(tables.sweep(marks["swept"], swept))
             await connection.execute(_RAISE_SWEPT, {"to": swept})
@@ -304,22 +304,22 @@ class SqlStore(Store):
 
     async def _prepare(self, engine: AsyncEngine) -> None:
         async with engine.begin() as connection:
-            await self._lock(connection)
+            await self._lock_out_writers(connection)
             empty = await self._is_empty(connection)
-            await self._lay_out(connection)
+            await self._set_up_database(connection)
             if empty:
                 await connection.run_sync(tables.METADATA.create_all)
                 names = ("format", "compacted", "swept")
                 rows = [{"name": name, "value": tables.FORMAT if name == "format" else 0} for name in names]
                 await connection.execute(tables.META.insert(), rows)
-            self._fan_out = FanOut(await self._newest(connection), recent_max=RECENT_MAX)
-            await self._load(connection)
+            self._watch_hub = FanOut(await self._read_newest_revision(connection), recent_max=RECENT_MAX)
+            await self._load_state(connection)
 
     async def _is_empty(self, connection: AsyncConnection) -> bool:
         """Return whether the database has no tables yet; raise if it is not ours, or too new."""
         tables_found = set(await connection.run_sync(lambda sync: inspect(sync).get_table_names()))
         ours = set(tables.METADATA.tables)
-        if ours <= tables_found and "format" in (marks := await _read_marks(connection)):
+        if ours <= tables_found and "format" in (marks := await _read_meta(connection)):
             if marks["format"] > tables.FORMAT:
                 raise FormatTooNew(self._where, marks["format"], tables.FORMAT)
             return False
@@ -329,22 +329,22 @@ class SqlStore(Store):
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[AsyncConnection]:
-        with self._translated():
-            async with self._session.reading.connect() as connection:
+        with self._translate_errors():
+            async with self._database.reading.connect() as connection:
                 yield connection
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[AsyncConnection]:
-        with self._translated():
-            async with self._session.engine.begin() as connection:
+        with self._translate_errors():
+            async with self._database.engine.begin() as connection:
                 yield connection
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except (SQLAlchemyError, OSError) as error:
-            raise Unavailable(self._where, _cause(error)) from error
+            raise Unavailable(self._where, _describe_cause(error)) from error
 
 
 async def _read_events(
@@ -366,7 +366,7 @@ async def _read_events(
     return (await connection.execute(statement)).all(), count < len(sizes) or count == HISTORY_MAX
 
 
-def _cause(error: SQLAlchemyError | OSError) -> str:
+def _describe_cause(error: SQLAlchemyError | OSError) -> str:
     """Return the error of the driver or of the operating system, in one line."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
@@ -374,5 +374,5 @@ def _cause(error: SQLAlchemyError | OSError) -> str:
     return str(cause).partition("\n")[0]
 
 
-async def _read_marks(connection: AsyncConnection) -> dict[str, int]:
+async def _read_meta(connection: AsyncConnection) -> dict[str, int]:
     return {row.name: row.value for row in await connection.execute(tables.MARKS)}

@@ -44,26 +44,26 @@ def plan_writes(writes: Sequence[Write], *, newest: int, head_of: Callable[[str]
     for write in writes:
         # A group may hold several writes to one key; the second follows the first although that is not committed yet.
         head = changed_versions.get(write.key) or head_of(write.key)
-        if not _meets(write, head.entry):
+        if not _matches_expectation(write, head.entry):
             # A conflict uses no revision and does not affect the other writes of the group.
             plan.outcomes.append(Conflict(write.key, head.entry))
             continue
         newest += 1
-        event = _event(write, head.entry, newest)
+        event = _make_event(write, head.entry, newest)
         changed_versions[write.key] = Head(newest, None if write.value is None else event.entry)
-        plan.rows.append(_row(write, event, head))
+        plan.rows.append(_make_row(write, event, head))
         plan.events.append(event)
         plan.outcomes.append(event.entry)
     return plan
 
 
-def _meets(write: Write, current: Entry | None) -> bool:
+def _matches_expectation(write: Write, current: Entry | None) -> bool:
     if write.expected is None:
         return current is None
     return current is not None and current.revision == write.expected
 
 
-def _event(write: Write, current: Entry | None, revision: int) -> Event:
+def _make_event(write: Write, current: Entry | None, revision: int) -> Event:
     if write.value is None:
         assert current is not None  # only a creation expects nothing
         return deletion(current, revision)
@@ -71,7 +71,7 @@ def _event(write: Write, current: Entry | None, revision: int) -> Event:
     return put(Entry(write.key, write.value, created, revision), current)
 
 
-def _row(write: Write, event: Event, head: Head) -> dict[str, Any]:
+def _make_row(write: Write, event: Event, head: Head) -> dict[str, Any]:
     return {
         "revision": event.revision,
         "key": write.key,

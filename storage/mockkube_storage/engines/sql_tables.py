@@ -38,18 +38,18 @@ FORMAT: Final = 1
 REVISION_MAX: Final = 2**63 - 1
 
 # In SQLite only a column of type INTEGER is an alias of the rowid, which saves an index.
-_Revision = BigInteger().with_variant(Integer, "sqlite")
+_REVISION_TYPE = BigInteger().with_variant(Integer, "sqlite")
 # The byte order that the Store protocol promises, not that of the database's locale.
-_Key = Text().with_variant(Text(collation="C"), "postgresql")
+_KEY_TYPE = Text().with_variant(Text(collation="C"), "postgresql")
 
 METADATA: Final = MetaData()
 ENTRIES: Final = Table(
     "entries",
     METADATA,
-    Column("revision", _Revision, primary_key=True, autoincrement=False),
-    Column("key", _Key, nullable=False),
-    Column("previous", _Revision, nullable=False),
-    Column("create_revision", _Revision, nullable=False),
+    Column("revision", _REVISION_TYPE, primary_key=True, autoincrement=False),
+    Column("key", _KEY_TYPE, nullable=False),
+    Column("previous", _REVISION_TYPE, nullable=False),
+    Column("create_revision", _REVISION_TYPE, nullable=False),
     Column("value", LargeBinary),
     Index("entries_follow", "key", "previous", unique=True),
 )
@@ -57,12 +57,12 @@ META: Final = Table(
     "meta",
     METADATA,
     Column("name", Text, primary_key=True),
-    Column("value", _Revision, nullable=False),
+    Column("value", _REVISION_TYPE, nullable=False),
 )
 
-_entry = (ENTRIES.c.revision, ENTRIES.c.key, ENTRIES.c.create_revision, ENTRIES.c.value)
-_before = ENTRIES.alias("before")
-_later = ENTRIES.alias("later")
+_ENTRY_COLUMNS = (ENTRIES.c.revision, ENTRIES.c.key, ENTRIES.c.create_revision, ENTRIES.c.value)
+_REPLACED = ENTRIES.alias("before")
+_LATER = ENTRIES.alias("later")
 
 INSERT: Final = ENTRIES.insert()
 MARKS: Final = select(META.c.name, META.c.value)
@@ -71,12 +71,12 @@ NEWEST: Final = select(
     select(func.max(ENTRIES.c.revision)).scalar_subquery().label("newest"), META.c.value.label("compacted")
 ).where(META.c.name == "compacted")
 LAST_VERSIONS: Final = (
-    select(*_entry)
-    .where(~exists().where(_later.c.key == ENTRIES.c.key, _later.c.previous == ENTRIES.c.revision))
+    select(*_ENTRY_COLUMNS)
+    .where(~exists().where(_LATER.c.key == ENTRIES.c.key, _LATER.c.previous == ENTRIES.c.revision))
     .order_by(ENTRIES.c.revision)
 )
 VERSION_AT: Final = (
-    select(*_entry)
+    select(*_ENTRY_COLUMNS)
     .where(ENTRIES.c.key == bindparam("key"), ENTRIES.c.revision <= bindparam("at"))
     # The same order as by revision, but served by the index on (key, previous).
     .order_by(ENTRIES.c.previous.desc())
@@ -86,20 +86,20 @@ VERSION_AT: Final = (
 
 def page(prefix: str, *, start: str, limit: int, at: int) -> Select[Any]:
     """Select the entries of a prefix at a revision, in key order."""
-    statement = select(*_entry).where(_in_prefix(prefix, start), _alive(at)).order_by(ENTRIES.c.key)
+    statement = select(*_ENTRY_COLUMNS).where(_in_prefix(prefix, start), _is_current(at)).order_by(ENTRIES.c.key)
     return statement.limit(limit) if limit else statement
 
 
 def count(prefix: str, *, start: str, at: int) -> Select[Any]:
     """Count the entries of a prefix at a revision."""
-    return select(func.count()).select_from(ENTRIES).where(_in_prefix(prefix, start), _alive(at))
+    return select(func.count()).select_from(ENTRIES).where(_in_prefix(prefix, start), _is_current(at))
 
 
 def history(prefix: str, *, after: int, up_to: int, limit: int) -> Select[Any]:
     """Select versions of a prefix in revision order, each with the version it replaced."""
     return (
-        select(ENTRIES, _before)
-        .outerjoin(_before, and_(_before.c.revision == ENTRIES.c.previous, _before.c.value.is_not(None)))
+        select(ENTRIES, _REPLACED)
+        .outerjoin(_REPLACED, and_(_REPLACED.c.revision == ENTRIES.c.previous, _REPLACED.c.value.is_not(None)))
         .where(ENTRIES.c.revision > after, ENTRIES.c.revision <= up_to, _in_prefix(prefix, prefix))
         .order_by(ENTRIES.c.revision)
         .limit(limit)
@@ -135,10 +135,10 @@ def entry_of(row: Sequence[Any]) -> Entry | None:
 
 def events_of(rows: Sequence[Sequence[Any]]) -> tuple[Event, ...]:
     """Return the events of the rows of `history`."""
-    return tuple([_event_of(row) for row in rows])
+    return tuple([_to_event(row) for row in rows])
 
 
-def _event_of(row: Sequence[Any]) -> Event:
+def _to_event(row: Sequence[Any]) -> Event:
     revision, key, _, create_revision, value, before_revision, _, _, before_created, before_value = row
     before = None if before_revision is None else Entry(key, before_value, before_created, before_revision)
     if value is not None:
@@ -153,9 +153,9 @@ def _in_prefix(prefix: str, start: str) -> ColumnElement[bool]:
     return low if end is None else and_(low, ENTRIES.c.key < end)
 
 
-def _alive(at: int) -> ColumnElement[bool]:
+def _is_current(at: int) -> ColumnElement[bool]:
     """Return the condition that a version is the current entry of its key at a revision."""
     replaced = exists().where(
-        _later.c.key == ENTRIES.c.key, _later.c.previous == ENTRIES.c.revision, _later.c.revision <= at
+        _LATER.c.key == ENTRIES.c.key, _LATER.c.previous == ENTRIES.c.revision, _LATER.c.revision <= at
     )
     return and_(ENTRIES.c.revision <= at, ENTRIES.c.value.is_not(None), ~replaced)

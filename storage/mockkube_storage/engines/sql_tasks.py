@@ -13,15 +13,15 @@ class Tasks:
     """One TaskGroup, in a task of its own so that different tasks may open and close it."""
 
     def __init__(self, at_end: Callable[[], Awaitable[None]]) -> None:
-        self._at_end = at_end  # awaited when all work has ended
+        self._on_end = at_end  # awaited when all work has ended
         self._closing = Flag()
         self._group = TaskGroup()
-        self._host: Task[None] | None = None
+        self._group_task: Task[None] | None = None
 
     async def open(self) -> None:
         """Begin to accept work."""
         opened = Flag()
-        self._host = asyncio.create_task(self._run_group(opened))  # noqa: TID251  it runs the group
+        self._group_task = asyncio.create_task(self._run_group(opened))  # noqa: TID251  it runs the group
         try:
             await opened.wait()
         except CancelledError:
@@ -36,7 +36,7 @@ class Tasks:
         """Run work and return its result; cancelling the call lets the work finish."""
         # A driver that is cancelled within a query leaves its connection in an unknown state.
         answer: Future[T] = get_running_loop().create_future()
-        self._group.create_task(_settle(work, answer))
+        self._group.create_task(_run_and_answer(work, answer))
         return await answer
 
     async def close(self) -> None:
@@ -44,12 +44,12 @@ class Tasks:
 
         Work ends soon without being cancelled; a driver interrupted within a commit might still commit afterwards.
         """
-        assert self._host is not None
+        assert self._group_task is not None
         self._closing.set()
         cancelled: CancelledError | None = None
-        while not self._host.done():
+        while not self._group_task.done():
             try:
-                await asyncio.shield(self._host)
+                await asyncio.shield(self._group_task)
             except CancelledError as cancellation:
                 cancelled = cancellation
         if cancelled is not None:
@@ -61,10 +61,10 @@ class Tasks:
                 opened.set()
                 await self._closing.wait()
         finally:
-            await self._at_end()
+            await self._on_end()
 
 
-async def _settle(work: Coroutine[Any, Any, T], answer: "Future[T]") -> None:
+async def _run_and_answer(work: Coroutine[Any, Any, T], answer: "Future[T]") -> None:
     try:
         result = await work
     except Exception as error:  # the caller of `call` handles it

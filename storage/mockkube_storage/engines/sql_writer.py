@@ -86,7 +86,7 @@ class Writer:
             outcomes = await self._commit([write for write, _ in group])
         except Exception as error:  # the loop must survive one group; each of its callers is told
             for _, answer in group:
-                _fail(answer, _copy(error))
+                _fail(answer, _copy_error(error))
             return
         except BaseException:
             for _, answer in group:
@@ -127,21 +127,21 @@ class Writer:
     def _check_running(self) -> None:
         # The loop also sets it when it ends by itself: a write queued after that would never return.
         if self._stopped:
-            raise self._closed()
+            raise self._closed_error()
 
     def _refuse_waiting(self) -> None:
         for _, answer in self._writes:
-            _fail(answer, self._closed())
+            _fail(answer, self._closed_error())
         for _, job_answer in self._jobs:
-            _fail(job_answer, self._closed())
+            _fail(job_answer, self._closed_error())
         self._writes.clear()
         self._jobs.clear()
 
-    def _closed(self) -> Unavailable:
+    def _closed_error(self) -> Unavailable:
         return Unavailable(self._where, "it has been closed")
 
 
-def _copy(error: Exception) -> Exception:
+def _copy_error(error: Exception) -> Exception:
     """Return an error of its own for each caller: a shared one would gather the tracebacks of all."""
     return Unavailable(error.where, error.cause) if isinstance(error, Unavailable) else error
 

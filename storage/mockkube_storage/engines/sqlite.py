@@ -31,7 +31,7 @@ from mockkube_storage.model import Entry, Event, EventType, Page
 _INSERT: Final = str(tables.INSERT.compile(dialect=sqlite.dialect(paramstyle="qmark")))
 # Rows of one statement: older versions of SQLite accept at most 999 values in it.
 _ROWS_MAX: Final = 199
-_LAYOUT: Final = (
+_SETUP_PRAGMAS: Final = (
     "PRAGMA page_size = 8192",  # heeded by a new file only; three objects of 2 KB a page
     "PRAGMA journal_mode = WAL",
 )
@@ -53,10 +53,10 @@ class SqliteStore(SqlStore):
         self._file_lock = FileLock(path)
         self._file = DatabaseFile(path, self._file_lock)
         self._damage = ""  # what is wrong with the content of the file; nothing is written any more
-        self._said = ""
+        self._logged_problem = ""
         self._current = Current()
-        self._writing: AsyncConnection | None = None  # the one that group commits go through
-        self._graves: dict[str, int] = {}  # deletions the database still has, by key, oldest first
+        self._write_connection: AsyncConnection | None = None  # the one that group commits go through
+        self._tombstones: dict[str, int] = {}  # deletions the database still has, by key, oldest first
 
     async def start(self) -> None:
         """Open the file; raise Unavailable if its content is damaged."""
@@ -70,47 +70,47 @@ class SqliteStore(SqlStore):
 
     async def poll(self) -> None:
         """Check that the file is still there; no other process writes to it."""
-        assert self._session is not None
+        assert self._database is not None
         self._check_file()
 
     async def get(self, key: str, *, revision: int = 0) -> Entry | None:
         """Return the current entry from memory; read older versions from the database."""
         if not revision:
-            assert self._session is not None
+            assert self._database is not None
             return self._current.get(key)
         return await super().get(key, revision=revision)
 
     async def list(self, prefix: str, *, start: str = "", limit: int = 0, revision: int = 0) -> Page:
         """Return current entries from memory; read older versions from the database."""
         if revision in (0, self.revision):
-            assert self._session is not None
+            assert self._database is not None
             return self._current.page(prefix, start=start, limit=limit, revision=self.revision)
         return await super().list(prefix, start=start, limit=limit, revision=revision)
 
-    async def _open(self) -> AsyncEngine:
+    async def _open_engine(self) -> AsyncEngine:
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))  # what is stored may be secret
         self._file_lock.take()
         engine = create_async_engine(self._url, pool_reset_on_return=None)  # each use ends its own transaction
         event.listen(engine.sync_engine, "connect", _require_durability)
         return engine
 
-    async def _release(self) -> None:
+    async def _release_engine(self) -> None:
         self._file_lock.drop()
 
-    async def _lay_out(self, connection: AsyncConnection) -> None:
-        for statement in _LAYOUT:
+    async def _set_up_database(self, connection: AsyncConnection) -> None:
+        for statement in _SETUP_PRAGMAS:
             await connection.exec_driver_sql(statement)
 
-    async def _load(self, connection: AsyncConnection) -> None:
+    async def _load_state(self, connection: AsyncConnection) -> None:
         if damage := await _find_damage(connection):
             raise Unavailable(self._path, damage)
-        self._damage = self._said = ""
+        self._damage = self._logged_problem = ""
         entries = []
         # A creation must follow the deletion before it in the unique index, as long as compaction has not removed that.
-        self._graves = {}
+        self._tombstones = {}
         for row in await connection.execute(tables.LAST_VERSIONS):
             if (entry := tables.entry_of(row)) is None:
-                self._graves[row.key] = row.revision
+                self._tombstones[row.key] = row.revision
             else:
                 entries.append(entry)
         self._current = Current(entries)
@@ -125,8 +125,8 @@ class SqliteStore(SqlStore):
     def _check_file(self) -> None:
         """Raise Unavailable if writes would not be kept; log every change of that, once."""
         problem = self._find_problem()
-        if problem != self._said:
-            self._said = problem
+        if problem != self._logged_problem:
+            self._logged_problem = problem
             if problem:
                 _log.error("store %s refuses writes, which would be lost: %s", self._path, problem)
             else:
@@ -134,13 +134,13 @@ class SqliteStore(SqlStore):
         if problem:
             raise Unavailable(self._path, problem)
 
-    async def _verify(self) -> None:
+    async def _verify_content(self) -> None:
         """Check the content of a file, or a write-ahead log, that another process has written to."""
         _log.warning("store %s: another process has written to its files, which are checked now", self._path)
         # Open connections answer from their caches, so the check takes a new one.
         engine = create_async_engine(self._url, poolclass=NullPool)
         try:
-            with self._translated():
+            with self._translate_errors():
                 async with engine.connect() as connection:
                     self._damage = await self._find_loss(connection)
         finally:
@@ -154,7 +154,7 @@ class SqliteStore(SqlStore):
         # first bad one. Moved into the database, the content is what the check finds.
         if damage := await _find_damage(connection, before="PRAGMA wal_checkpoint(TRUNCATE)"):
             return damage
-        if await self._newest(connection) < self.revision:
+        if await self._read_newest_revision(connection) < self.revision:
             return f"writes up to revision {self.revision} are no longer in it"
         stored = {row.key: tables.entry_of(row) for row in await connection.execute(tables.LAST_VERSIONS)}
         for entry in self._current.page("", start="", limit=0, revision=self.revision).entries:
@@ -168,26 +168,26 @@ class SqliteStore(SqlStore):
         self._check_file()
         return await super()._commit(writes)
 
-    async def _record(self, writes: Sequence[Write]) -> Plan:  # hot: every group of writes
+    async def _plan_and_commit(self, writes: Sequence[Write]) -> Plan:  # hot: every group of writes
         if self._file.is_changed():
-            await self._verify()
-        plan = await self._record_checked(writes)
+            await self._verify_content()
+        plan = await self._plan_and_insert(writes)
         self._check_file()  # what went into a file that is gone is not acknowledged
         self._file.note()
         return plan
 
-    async def _record_checked(self, writes: Sequence[Write]) -> Plan:
-        plan = plan_writes(writes, newest=self.revision, head_of=self._head)
+    async def _plan_and_insert(self, writes: Sequence[Write]) -> Plan:
+        plan = plan_writes(writes, newest=self.revision, head_of=self._latest_version)
         if plan.rows:
-            with self._translated():
-                if self._writing is None:
-                    autocommit = self._session.engine.execution_options(isolation_level="AUTOCOMMIT")
-                    self._writing = await autocommit.connect()
-                driver = (await self._writing.get_raw_connection()).driver_connection
-            await self._insert(driver, plan.rows)
+            with self._translate_errors():
+                if self._write_connection is None:
+                    autocommit = self._database.engine.execution_options(isolation_level="AUTOCOMMIT")
+                    self._write_connection = await autocommit.connect()
+                driver = (await self._write_connection.get_raw_connection()).driver_connection
+            await self._insert_rows(driver, plan.rows)
         return plan
 
-    async def _insert(self, driver: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+    async def _insert_rows(self, driver: Any, rows: Sequence[Mapping[str, Any]]) -> None:
         """Commit rows through aiosqlite directly, in as few statements as possible.
 
         Every statement enters the driver's thread once; through SQLAlchemy it would be four times. In autocommit mode a
@@ -195,40 +195,40 @@ class SqliteStore(SqlStore):
         """
         try:
             if len(rows) <= _ROWS_MAX:
-                await _insert_some(driver, rows)
+                await _execute_insert(driver, rows)
                 return
             await driver.execute("BEGIN IMMEDIATE")
             for start in range(0, len(rows), _ROWS_MAX):
-                await _insert_some(driver, rows[start : start + _ROWS_MAX])
+                await _execute_insert(driver, rows[start : start + _ROWS_MAX])
             await driver.execute("COMMIT")
         except sqlite3.Error as error:
-            await self._stop_writing(broken=True)  # what was begun ends with the connection
+            await self._close_write_connection(broken=True)  # what was begun ends with the connection
             raise Unavailable(self._path, str(error)) from error
 
-    async def _stop_writing(self, *, broken: bool = False) -> None:
-        writing, self._writing = self._writing, None
+    async def _close_write_connection(self, *, broken: bool = False) -> None:
+        writing, self._write_connection = self._write_connection, None
         self._file.forget_log()
         if writing is not None:
             if broken:
                 await writing.invalidate()
             await writing.close()
 
-    async def _let_go(self, engine: AsyncEngine) -> None:
-        await self._stop_writing()
-        await super()._let_go(engine)
+    async def _dispose(self, engine: AsyncEngine) -> None:
+        await self._close_write_connection()
+        await super()._dispose(engine)
 
-    def _head(self, key: str) -> Head:
+    def _latest_version(self, key: str) -> Head:
         if (entry := self._current.get(key)) is not None:
             return Head(entry.revision, entry)
-        return Head(self._graves.get(key, 0), None)
+        return Head(self._tombstones.get(key, 0), None)
 
-    def _apply(self, events: Sequence[Event]) -> None:
+    def _apply_events(self, events: Sequence[Event]) -> None:
         for event_ in events:
             self._current.apply(event_)
             if event_.type is EventType.DELETE:
-                self._graves[event_.entry.key] = event_.revision
+                self._tombstones[event_.entry.key] = event_.revision
             elif event_.previous is None:
-                self._graves.pop(event_.entry.key, None)
+                self._tombstones.pop(event_.entry.key, None)
 
     async def _sweep(self, revision: int) -> int:
         self._check_file()
@@ -240,8 +240,8 @@ class SqliteStore(SqlStore):
         self._check_file()
         self._file.note()
         # Ordered by revision, so the tombstones that the sweep has removed come first.
-        for key in [key for key, _ in takewhile(lambda grave: grave[1] <= swept, self._graves.items())]:
-            del self._graves[key]
+        for key in [key for key, _ in takewhile(lambda grave: grave[1] <= swept, self._tombstones.items())]:
+            del self._tombstones[key]
         return swept
 
 
@@ -268,12 +268,12 @@ def _describe_damage(message: str) -> str:
     return f"its content is damaged ({message.splitlines()[-1]}); restore a copy, or remove the file to start empty"
 
 
-async def _insert_some(driver: Any, rows: Sequence[Mapping[str, Any]]) -> None:
-    await driver.execute(_insert_of(len(rows)), [value for row in rows for value in row.values()])
+async def _execute_insert(driver: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+    await driver.execute(_build_insert(len(rows)), [value for row in rows for value in row.values()])
 
 
 @lru_cache(maxsize=_ROWS_MAX)
-def _insert_of(count: int) -> str:
+def _build_insert(count: int) -> str:
     """Return one statement for that many rows."""
     # The driver's thread waits for the interpreter after each statement, so one for all rows is faster than one per
     # row.

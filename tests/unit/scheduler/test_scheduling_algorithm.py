@@ -72,7 +72,7 @@ def test_a_nominated_node_is_tried_first(schedulers, nodes, pods):
 def test_room_is_left_to_pods_that_are_nominated(schedulers, nodes, pods):
     scheduler = schedulers()
     scheduler.picture.set_node(nodes("n1", "2"))
-    scheduler.nominations._latest = lambda one: one
+    scheduler.nominations._pod_lister = lambda one: one
     scheduler.nominations.put(pods("first", "2", priority=5), "n1")
     assert isinstance(decide(scheduler, pods("same", priority=5)), Refusal)
     assert isinstance(decide(scheduler, pods("more", priority=6)), Placement)

@@ -46,7 +46,7 @@ def test_a_search_that_knows_all_nodes_counts_what_each_filter_said(schedulers, 
 
 def test_nodes_that_others_are_nominated_to_are_judged_as_if_looked_at_one_by_one(schedulers, nodes, pods):
     scheduler = schedulers()
-    scheduler.nominations._latest = lambda one: one
+    scheduler.nominations._pod_lister = lambda one: one
     for index in range(NODES):
         scheduler.picture.set_node(nodes(f"n{index}"))
         if index >= FREE:
@@ -72,7 +72,7 @@ def outline(decision):
 
 def test_a_pod_does_not_leave_room_for_itself_nor_for_less_important_ones(schedulers, nodes, pods):
     scheduler = schedulers()
-    scheduler.nominations._latest = lambda one: one
+    scheduler.nominations._pod_lister = lambda one: one
     scheduler.picture.set_node(nodes("n1"))
     decider = scheduler.deciders[NAME]
     first, second, better = (pods(name, "3", priority=priority) for name, priority in (("a", 1), ("b", 1), ("c", 2)))

@@ -39,15 +39,15 @@ _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 _ACTIONS: Final = ("Audit", "Deny", "Warn")
 _PATCH_TYPES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 # A mutation has nothing to change in a DELETE, so that operation is not allowed here.
-_MUTATED_OPERATIONS: Final = ("*", "CONNECT", "CREATE", "UPDATE")
-_IDENTIFIER: Final = re.compile("[_a-zA-Z][_a-zA-Z0-9]*")
-_RESERVED: Final = frozenset(
+_MUTATING_OPERATIONS: Final = ("*", "CONNECT", "CREATE", "UPDATE")
+_CEL_IDENTIFIER: Final = re.compile("[_a-zA-Z][_a-zA-Z0-9]*")
+_CEL_RESERVED_WORDS: Final = frozenset(
     (
         *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if"),
         *("import", "let", "loop", "package", "namespace", "return", "var", "void", "while"),
     )
 )
-_NOTHING: Final = "validations or auditAnnotations must contain at least one item"
+_NO_RULES_DETAIL: Final = "validations or auditAnnotations must contain at least one item"
 
 
 class ValidatingAdmissionPolicyStrategy(StaticNameStrategy, StatusStrategy):
@@ -73,13 +73,17 @@ class ValidatingAdmissionPolicyStrategy(StaticNameStrategy, StatusStrategy):
 
     def _validate(self, obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
         spec, check = obj["spec"], self.check_expression
-        errors = _validate_scope(obj, old, check)
+        errors = _validate_policy_spec(obj, old, check)
         for index, variable in enumerate(spec.get("variables") or []):
             errors += _validate_variable(variable, f"spec.variables[{index}]", obj, check)
         validations, annotations = spec.get("validations") or [], spec.get("auditAnnotations") or []
         # A policy without rules is reported under both fields, and nothing behind them is checked.
         if not validations and not annotations:
-            return [*errors, required("spec.validations", _NOTHING), required("spec.auditAnnotations", _NOTHING)]
+            return [
+                *errors,
+                required("spec.validations", _NO_RULES_DETAIL),
+                required("spec.auditAnnotations", _NO_RULES_DETAIL),
+            ]
         for index, each in enumerate(validations):
             errors += _validate_validation(each, f"spec.validations[{index}]", obj, check)
         if len(annotations) > ANNOTATIONS_MAX:
@@ -93,7 +97,7 @@ class ValidatingAdmissionPolicyStrategy(StaticNameStrategy, StatusStrategy):
         repeated = repeated_indexes(keys)
         for index, each in enumerate(annotations):
             at = f"spec.auditAnnotations[{index}]"
-            errors += _validate_annotation(each, at, obj, check)
+            errors += _validate_audit_annotation(each, at, obj, check)
             if index in repeated:
                 errors.append(duplicate(f"{at}.key", keys[index]))
         return errors
@@ -118,7 +122,7 @@ class MutatingAdmissionPolicyStrategy(StaticNameStrategy):
 
     def _validate(self, obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
         spec, check = obj["spec"], self.check_expression
-        errors = _validate_scope(obj, old, check, operations=_MUTATED_OPERATIONS)
+        errors = _validate_policy_spec(obj, old, check, operations=_MUTATING_OPERATIONS)
         for index, variable in enumerate(spec.get("variables") or []):
             errors += _validate_variable(variable, f"spec.variables[{index}]", obj, check)
         mutations = spec.get("mutations") or []
@@ -139,11 +143,11 @@ class AdmissionPolicyBindingStrategy(StaticNameStrategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate policy name, parameters, match resources and actions."""
-        return _validate_judging(obj["spec"]) + static_name_errors(obj, judge)
+        return _validate_validating_binding(obj["spec"]) + static_name_errors(obj, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate as on creation."""
-        return _validate_judging(new["spec"])
+        return _validate_validating_binding(new["spec"])
 
 
 class MutatingAdmissionPolicyBindingStrategy(StaticNameStrategy):
@@ -154,14 +158,14 @@ class MutatingAdmissionPolicyBindingStrategy(StaticNameStrategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate policy name, parameters and match resources."""
-        return _validate_changing(obj["spec"]) + static_name_errors(obj, judge)
+        return _validate_mutating_binding(obj["spec"]) + static_name_errors(obj, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate as on creation."""
-        return _validate_changing(new["spec"])
+        return _validate_mutating_binding(new["spec"])
 
 
-def _validate_scope(
+def _validate_policy_spec(
     obj: ReadOnlyObject,
     old: ReadOnlyObject | None,
     check: PolicyExpressionCheck,
@@ -177,7 +181,7 @@ def _validate_scope(
     elif policy not in FAILURE_POLICIES:
         errors.append(not_supported("spec.failurePolicy", policy, FAILURE_POLICIES))
     if spec.get("paramKind") is not None:
-        errors += _validate_parameter_kind(spec["paramKind"], "spec.paramKind")
+        errors += _validate_param_kind(spec["paramKind"], "spec.paramKind")
     if match is None:
         errors.append(required("spec.matchConstraints"))
     else:
@@ -200,7 +204,7 @@ def _validate_operations(match: ReadOnlyObject, at: str, supported: tuple[str, .
     return [not_supported(at, each, supported) for each in given if each not in supported]
 
 
-def _validate_parameter_kind(kind: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_param_kind(kind: ReadOnlyObject, at: str) -> list[FieldError]:
     api_version, name = kind.get("apiVersion", ""), kind.get("kind", "")
     errors = []
     if not api_version:
@@ -233,7 +237,7 @@ def _validate_variable(
     errors = []
     if not name.strip():
         errors.append(required(f"{at}.name", "name is not specified"))
-    elif not _IDENTIFIER.fullmatch(name) or name in _RESERVED:
+    elif not _CEL_IDENTIFIER.fullmatch(name) or name in _CEL_RESERVED_WORDS:
         errors.append(invalid(f"{at}.name", name, "must be a valid CEL identifier"))
     if not expression.strip():
         return [*errors, required(f"{at}.expression", "expression is not specified")]
@@ -263,7 +267,7 @@ def _validate_validation(
     return errors
 
 
-def _validate_annotation(
+def _validate_audit_annotation(
     each: ReadOnlyObject, at: str, obj: ReadOnlyObject, check: PolicyExpressionCheck
 ) -> list[FieldError]:
     name, key, expression = (
@@ -312,22 +316,22 @@ def _validate_binding(spec: ReadOnlyObject) -> list[FieldError]:
     name = spec.get("policyName", "")
     errors = subdomain(name, "spec.policyName") if name else [required("spec.policyName")]
     if spec.get("paramRef") is not None:
-        errors += _validate_parameters(spec["paramRef"], "spec.paramRef")
+        errors += _validate_param_ref(spec["paramRef"], "spec.paramRef")
     if spec.get("matchResources") is not None:
         errors += validate_match(spec["matchResources"], "spec.matchResources")
     return errors
 
 
-def _validate_judging(spec: ReadOnlyObject) -> list[FieldError]:
-    return _validate_binding(spec) + _validate_actions(spec.get("validationActions") or [])
+def _validate_validating_binding(spec: ReadOnlyObject) -> list[FieldError]:
+    return _validate_binding(spec) + _validate_validation_actions(spec.get("validationActions") or [])
 
 
-def _validate_changing(spec: ReadOnlyObject) -> list[FieldError]:
+def _validate_mutating_binding(spec: ReadOnlyObject) -> list[FieldError]:
     match = spec.get("matchResources") or {}
-    return _validate_binding(spec) + _validate_operations(match, "spec.matchResources", _MUTATED_OPERATIONS)
+    return _validate_binding(spec) + _validate_operations(match, "spec.matchResources", _MUTATING_OPERATIONS)
 
 
-def _validate_parameters(reference: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_param_ref(reference: ReadOnlyObject, at: str) -> list[FieldError]:
     name, selector = reference.get("name", ""), reference.get("selector")
     both = "name and selector are mutually exclusive"
     errors = formed(name, f"{at}.name", names.path_segment) if name else []
@@ -343,7 +347,7 @@ def _validate_parameters(reference: ReadOnlyObject, at: str) -> list[FieldError]
     return errors + required_one_of(action, at, ("Deny", "Allow"))
 
 
-def _validate_actions(actions: list[str]) -> list[FieldError]:
+def _validate_validation_actions(actions: list[str]) -> list[FieldError]:
     at = "spec.validationActions"
     errors = []
     repeated = repeated_indexes(actions)

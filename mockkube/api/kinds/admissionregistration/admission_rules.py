@@ -93,11 +93,11 @@ def validate_match(match: ReadOnlyObject, at: str) -> list[FieldError]:
         errors += [required(here)] if selector is None else validate_label_selector(selector, here)
     for name in ("resourceRules", "excludeResourceRules"):
         for index, rule in enumerate(match.get(name) or []):
-            errors += _validate_named_rule(rule, f"{at}.{name}[{index}]")
+            errors += _validate_named_rule_with_operations(rule, f"{at}.{name}[{index}]")
     return errors
 
 
-def _validate_named_rule(rule: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_named_rule_with_operations(rule: ReadOnlyObject, at: str) -> list[FieldError]:
     errors: list[FieldError] = []
     resource_names = rule.get("resourceNames") or []
     repeated = repeated_indexes(resource_names)

@@ -18,12 +18,12 @@ def _policy_cells(rules: str) -> Callable[[ReadOnlyObject, datetime], list[Cell]
     """Return a function that renders the table cells of a policy; `rules` is the spec field that is counted."""
 
     def cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
-        return [name_of(obj), len(elements(obj, "spec", rules)), _parameter_kind(obj), age(obj, now)]
+        return [name_of(obj), len(elements(obj, "spec", rules)), _format_param_kind(obj), age(obj, now)]
 
     return cells
 
 
-def _parameter_kind(obj: ReadOnlyObject) -> str:
+def _format_param_kind(obj: ReadOnlyObject) -> str:
     if value_at(obj, "spec", "paramKind") is None:
         return UNSET
     kind = section(obj, "spec", "paramKind")
@@ -32,20 +32,20 @@ def _parameter_kind(obj: ReadOnlyObject) -> str:
 
 def policy_binding_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a policy binding."""
-    return [name_of(obj), string(obj, "spec", "policyName"), _parameter(obj), age(obj, now)]
+    return [name_of(obj), string(obj, "spec", "policyName"), _format_param_ref(obj), age(obj, now)]
 
 
-def _parameter(obj: ReadOnlyObject) -> str:
+def _format_param_ref(obj: ReadOnlyObject) -> str:
     """Return `namespace/name` of the parameter, a star for an omitted namespace, or the selector."""
     reference = section(obj, "spec", "paramRef")
     if name := string(reference, "name"):
         return f"{string(reference, 'namespace') or '*'}/{name}"
     if reference.get("selector") is not None:
-        return _printed_selector(section(reference, "selector"))
+        return _format_selector_struct(section(reference, "selector"))
     return UNSET
 
 
-def _printed_selector(selector: ReadOnlyObject) -> str:
+def _format_selector_struct(selector: ReadOnlyObject) -> str:
     """Return the selector as Go's `%v` prints the LabelSelector struct."""
     # upstream 1.36: apimachinery/pkg/apis/meta/v1/generated.pb.go, LabelSelector.String
     pairs = "".join(f"{key}: {value}," for key, value in sorted(section(selector, "matchLabels").items()))

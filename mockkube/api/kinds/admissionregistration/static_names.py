@@ -11,7 +11,7 @@ from mockkube.api.types import ReadOnlyObject
 
 SUFFIX: Final = ".static.k8s.io"
 GATE: Final = "ManifestBasedAdmissionControlConfig"
-_RESERVED: Final = (
+_RESERVED_NAME_DETAIL: Final = (
     f"names ending with {quoted(SUFFIX)} are reserved for static manifest-based configurations and cannot be managed "
     "via the API"
 )
@@ -37,8 +37,8 @@ def static_name_errors(obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
     """Reject a reserved name where the server reads manifests."""
     name = obj["metadata"].get("name", "")
     is_reserved = judge.caps.enabled(GATE) and name.endswith(SUFFIX)
-    return [invalid("metadata.name", name, _RESERVED)] if is_reserved else []
+    return [invalid("metadata.name", name, _RESERVED_NAME_DETAIL)] if is_reserved else []
 
 
 def _warnings(obj: ReadOnlyObject) -> list[str]:
-    return [f"metadata.name: {_RESERVED}"] if obj["metadata"].get("name", "").endswith(SUFFIX) else []
+    return [f"metadata.name: {_RESERVED_NAME_DETAIL}"] if obj["metadata"].get("name", "").endswith(SUFFIX) else []

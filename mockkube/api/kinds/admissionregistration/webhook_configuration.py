@@ -27,12 +27,12 @@ from mockkube.api.validation.labels import selector_is_invalid, validate_label_s
 from mockkube.api.validation.webhooks import is_recognized, validate_client, validate_review_versions
 
 _SELECTORS: Final = ("namespaceSelector", "objectSelector")
-_HARMLESS: Final = ("None", "NoneOnDryRun")
+_NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
 _SIDE_EFFECTS: Final = ("None", "NoneOnDryRun", "Some", "Unknown")
 
 
 @dataclass(frozen=True, slots=True)
-class _Leniency:
+class _WebhookValidationOptions:
     """Checks skipped on update because the stored configuration already violates them."""
 
     conditions: bool = False
@@ -64,13 +64,13 @@ class WebhookConfigurationStrategy(StaticNameStrategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate every webhook."""
-        return self._validate(obj, _Leniency()) + static_name_errors(obj, judge)
+        return self._validate(obj, _WebhookValidationOptions()) + static_name_errors(obj, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate every webhook; tolerate what the stored configuration already violates."""
-        return self._validate(new, _leniency(new, old))
+        return self._validate(new, _update_options(new, old))
 
-    def _validate(self, obj: ReadOnlyObject, leniency: _Leniency) -> list[FieldError]:
+    def _validate(self, obj: ReadOnlyObject, leniency: _WebhookValidationOptions) -> list[FieldError]:
         errors: list[FieldError] = []
         seen: set[str] = set()
         for index, hook in enumerate(obj.get("webhooks") or []):
@@ -88,7 +88,7 @@ class WebhookConfigurationStrategy(StaticNameStrategy):
         return errors
 
     def _validate_hook(
-        self, obj: ReadOnlyObject, hook: ReadOnlyObject, at: str, leniency: _Leniency
+        self, obj: ReadOnlyObject, hook: ReadOnlyObject, at: str, leniency: _WebhookValidationOptions
     ) -> list[FieldError]:
         errors = _validate_name(hook.get("name", ""), f"{at}.name")
         for index, rule in enumerate(hook.get("rules") or []):
@@ -96,7 +96,7 @@ class WebhookConfigurationStrategy(StaticNameStrategy):
         for name, supported in (("failurePolicy", FAILURE_POLICIES), ("matchPolicy", MATCH_POLICIES)):
             if hook.get(name) is not None and hook[name] not in supported:
                 errors.append(not_supported(f"{at}.{name}", hook[name], supported))
-        errors += _validate_effects(hook, at, _SIDE_EFFECTS if leniency.side_effects else _HARMLESS)
+        errors += _validate_side_effects(hook, at, _SIDE_EFFECTS if leniency.side_effects else _NO_SIDE_EFFECTS)
         for name in _SELECTORS:
             selector, here = hook.get(name), f"{at}.{name}"
             errors += validate_label_selector(selector, here, allow_invalid_values=leniency.labels)
@@ -126,7 +126,7 @@ def _validate_name(name: str, at: str) -> list[FieldError]:
     return [] if name.count(".") >= 2 else [invalid(at, name, detail)]
 
 
-def _validate_effects(hook: ReadOnlyObject, at: str, allowed: tuple[str, ...]) -> list[FieldError]:
+def _validate_side_effects(hook: ReadOnlyObject, at: str, allowed: tuple[str, ...]) -> list[FieldError]:
     effects, seconds = hook.get("sideEffects"), hook.get("timeoutSeconds")
     errors = []
     if effects is None:
@@ -138,15 +138,15 @@ def _validate_effects(hook: ReadOnlyObject, at: str, allowed: tuple[str, ...]) -
     return errors
 
 
-def _leniency(new: ReadOnlyObject, old: ReadOnlyObject) -> _Leniency:
+def _update_options(new: ReadOnlyObject, old: ReadOnlyObject) -> _WebhookValidationOptions:
     hooks, old_hooks = new.get("webhooks") or [], old.get("webhooks") or []
     conditions = [hook.get("matchConditions") for hook in hooks]
     old_names = [hook.get("name", "") for hook in old_hooks]
     versions = [hook.get("admissionReviewVersions") or [] for hook in old_hooks]
     # One stored webhook that violates a rule relaxes this rule for all webhooks of the configuration, as upstream does.
-    return _Leniency(
+    return _WebhookValidationOptions(
         conditions=conditions == [hook.get("matchConditions") for hook in old_hooks],
-        side_effects=any(hook.get("sideEffects") not in _HARMLESS for hook in old_hooks),
+        side_effects=any(hook.get("sideEffects") not in _NO_SIDE_EFFECTS for hook in old_hooks),
         versions=any(each and not is_recognized(each) for each in versions),
         names=len(set(old_names)) < len(old_names),
         labels=any(selector_is_invalid(hook.get(name)) for hook in old_hooks for name in _SELECTORS),

@@ -57,13 +57,15 @@ _FIELDS: Final[tuple[tuple[str, str, Any], ...]] = (
     ("XMapType", "x-kubernetes-map-type", None),
     ("XValidations", "x-kubernetes-validations", None),
 )
-_ALLOWED: Final = (
+_ALLOWED_AT_ROOT: Final = (
     *("Description", "Type", "Format", "Title", "Maximum", "ExclusiveMaximum", "Minimum", "ExclusiveMinimum"),
     *("MaxLength", "MinLength", "Pattern", "MaxItems", "MinItems", "UniqueItems", "MultipleOf", "Required", "Items"),
     *("Properties", "ExternalDocs", "Example", "XPreserveUnknownFields", "XValidations"),
 )
-_ONLY: Final = "fields are allowed at the root of the schema if the status subresource is enabled"
-_OBJECTS: Final = 'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+_ONLY_FIELDS_DETAIL: Final = "fields are allowed at the root of the schema if the status subresource is enabled"
+_ONLY_OBJECT_DETAIL: Final = (
+    'only "object" is allowed as the type at the root of the schema if the status subresource is enabled'
+)
 
 
 def validate_root(schema: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -76,46 +78,46 @@ def validate_root(schema: ReadOnlyObject, at: str) -> list[FieldError]:
             continue
         if go == "Type":
             if value != "object":
-                return [invalid(f"{at}.type", value, _OBJECTS)]
-        elif go not in _ALLOWED:
-            return [invalid(at, schema_form(schema), f"only [{' '.join(_ALLOWED)}] {_ONLY}")]
+                return [invalid(f"{at}.type", value, _ONLY_OBJECT_DETAIL)]
+        elif go not in _ALLOWED_AT_ROOT:
+            return [invalid(at, schema_form(schema), f"only [{' '.join(_ALLOWED_AT_ROOT)}] {_ONLY_FIELDS_DETAIL}")]
     return []
 
 
 def schema_form(schema: ReadOnlyObject) -> dict[str, Any]:
     """Return a schema as error messages print it: every field, under its Go name."""
-    return {go: _shown(name, schema.get(name), empty) for go, name, empty in _FIELDS}
+    return {go: _convert_field(name, schema.get(name), empty) for go, name, empty in _FIELDS}
 
 
-def _shown(name: str, value: Any, empty: Any) -> Any:
-    return empty if value is None else _FORMS.get(name, _same)(value)
+def _convert_field(name: str, value: Any, empty: Any) -> Any:
+    return empty if value is None else _CONVERTERS.get(name, _identity)(value)
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-def _each(schemas: list[ReadOnlyObject]) -> list[dict[str, Any]]:
+def _convert_list(schemas: list[ReadOnlyObject]) -> list[dict[str, Any]]:
     return [schema_form(schema) for schema in schemas]
 
 
-def _named(schemas: Mapping[str, ReadOnlyObject]) -> dict[str, Any]:
+def _convert_map(schemas: Mapping[str, ReadOnlyObject]) -> dict[str, Any]:
     return {name: schema_form(schema) for name, schema in sorted(schemas.items())}
 
 
-def _or_list(value: Any, many: str = "JSONSchemas") -> dict[str, Any]:
+def _convert_schema_or_array(value: Any, many: str = "JSONSchemas") -> dict[str, Any]:
     if isinstance(value, list):
-        return {"Schema": None, many: _each(value) if many == "JSONSchemas" else value}
+        return {"Schema": None, many: _convert_list(value) if many == "JSONSchemas" else value}
     return {"Schema": schema_form(value), many: None}
 
 
-def _or_bool(value: Any) -> dict[str, Any]:
+def _convert_schema_or_bool(value: Any) -> dict[str, Any]:
     if isinstance(value, bool):
         return {"Allows": value, "Schema": None}
     return {"Allows": True, "Schema": schema_form(value)}
 
 
-def _rules(rules: list[ReadOnlyObject]) -> list[dict[str, Any]]:
+def _convert_rules(rules: list[ReadOnlyObject]) -> list[dict[str, Any]]:
     return [
         {
             "Rule": rule.get("rule", ""),
@@ -129,13 +131,15 @@ def _rules(rules: list[ReadOnlyObject]) -> list[dict[str, Any]]:
     ]
 
 
-_FORMS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "items": _or_list,
-    **dict.fromkeys(("allOf", "oneOf", "anyOf"), _each),
+_CONVERTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "items": _convert_schema_or_array,
+    **dict.fromkeys(("allOf", "oneOf", "anyOf"), _convert_list),
     "not": schema_form,
-    **dict.fromkeys(("properties", "patternProperties", "definitions"), _named),
-    **dict.fromkeys(("additionalProperties", "additionalItems"), _or_bool),
-    "dependencies": lambda value: {name: _or_list(one, "Property") for name, one in sorted(value.items())},
+    **dict.fromkeys(("properties", "patternProperties", "definitions"), _convert_map),
+    **dict.fromkeys(("additionalProperties", "additionalItems"), _convert_schema_or_bool),
+    "dependencies": lambda value: {
+        name: _convert_schema_or_array(one, "Property") for name, one in sorted(value.items())
+    },
     "externalDocs": lambda value: {"Description": value.get("description", ""), "URL": value.get("url", "")},
-    "x-kubernetes-validations": _rules,
+    "x-kubernetes-validations": _convert_rules,
 }

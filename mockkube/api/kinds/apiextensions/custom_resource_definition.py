@@ -62,16 +62,16 @@ SELECTABLE_MAX: Final = 8
 _APPROVAL_PAGE: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
-_PRESERVED: Final = "spec.preserveUnknownFields"
-_SCHEMALESS: Final = "may only be set when validations.schema is included"
-_SCHEMALESS_VERSION: Final = "may only be set when `version.schema.openAPIV3Schema` is not included"
-_STEPS: Final = re.compile(r"[.\[\]]|'(?:\\.|[^'])*'|[^.\[\]]+")
-_NAMED: Final = ("properties", "patternProperties", "definitions", "dependencies")
+_PRESERVE_FIELD: Final = "spec.preserveUnknownFields"
+_NO_SCHEMA_DETAIL: Final = "may only be set when validations.schema is included"
+_NO_VERSION_SCHEMA_DETAIL: Final = "may only be set when `version.schema.openAPIV3Schema` is not included"
+_PATH_TOKENS: Final = re.compile(r"[.\[\]]|'(?:\\.|[^'])*'|[^.\[\]]+")
+_SCHEMA_MAPS: Final = ("properties", "patternProperties", "definitions", "dependencies")
 # Fields of a schema that hold values, or schemas under names that users choose; all others may hold a schema directly.
-_VALUES: Final = ("default", "example", "enum", *_NAMED)
+_NON_SCHEMA_FIELDS: Final = ("default", "example", "enum", *_SCHEMA_MAPS)
 # Upstream's internal CRD keeps these fields once, at the top of the spec, when all versions agree on them. Errors
 # therefore name that place instead of the version.
-_SHARED: Final = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
+_HOISTED_FIELDS: Final = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
 
 
 class CustomResourceDefinitionStrategy(StatusStrategy):
@@ -90,13 +90,13 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
     def prepare_create(self, obj: Object, judge: Judge) -> None:
         """Reset the status, with the storage version as the only stored version."""
         super().prepare_create(obj, judge)
-        _note_storage(obj)
+        _record_storage_version(obj)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored status and record a new storage version."""
         super().prepare_update(new, old, judge)
         if judge.subresource != "status":
-            _note_storage(new)
+            _record_storage_version(new)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate names, versions and schemas."""
@@ -104,8 +104,10 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         required_name = f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}"
         detail = 'must be spec.names.plural+"."+spec.group'
         errors = [invalid("metadata.name", name, detail)] if name and name != required_name else []
-        errors += self._validate_spec(spec, None, judge) + _validate_stored(obj) + _validate_approval(obj, None)
-        return errors + _validate_preserving(spec, {})
+        errors += (
+            self._validate_spec(spec, None, judge) + _validate_stored_versions(obj) + _validate_api_approval(obj, None)
+        )
+        return errors + _validate_preserve_unknown_fields(spec, {})
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the spec and its immutable fields, or the accepted names of the status."""
@@ -118,8 +120,8 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         if is_true((old.get("status") or {}).get("conditions"), "Established"):
             errors += immutable(spec, before, "scope", "spec") + immutable(new_names, old_names, "kind", "spec.names")
         errors += immutable(spec, before, "group", "spec") + immutable(new_names, old_names, "plural", "spec.names")
-        errors += _validate_stored(new) + _validate_approval(new, old)
-        return errors + _validate_preserving(spec, before)
+        errors += _validate_stored_versions(new) + _validate_api_approval(new, old)
+        return errors + _validate_preserve_unknown_fields(spec, before)
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about formats that the server does not validate."""
@@ -133,13 +135,13 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         return [f"unrecognized format {quoted(form)}" for form in _unknown_formats(new, judge) if form not in known]
 
     def _validate_spec(self, spec: ReadOnlyObject, before: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:
-        versions, shared = spec.get("versions") or [], _shared(spec)
+        versions, shared = spec.get("versions") or [], _hoisted_fields(spec)
         errors = _validate_group(spec.get("group", ""))
         errors += required_one_of(spec.get("scope"), "spec.scope", ("Cluster", "Namespaced"))
-        missing = [index for index, version in enumerate(versions) if _schema(version) is None]
+        missing = [index for index, version in enumerate(versions) if _schema_of(version) is None]
         errors += [required(f"spec.versions[{index}].schema.openAPIV3Schema") for index in missing]
-        if spec.get("preserveUnknownFields") and any(_has_default(_schema(version)) for version in versions):
-            errors.append(invalid(_PRESERVED, True, "must be false in order to use defaults in the schema"))
+        if spec.get("preserveUnknownFields") and any(_has_default(_schema_of(version)) for version in versions):
+            errors.append(invalid(_PRESERVE_FIELD, True, "must be false in order to use defaults in the schema"))
         for index, version in enumerate(versions):
             errors += self._validate_version(version, f"spec.versions[{index}]", shared, before, judge)
         errors += _validate_storage(versions, shared)
@@ -150,9 +152,9 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         errors += [required(f"spec.names.{name}") for name in name_fields if not spec_names.get(name)]
         errors += _validate_names(spec_names, "spec.names")
         has_status = any("status" in (version.get("subresources") or {}) for version in versions)
-        if "schema" in shared and has_status and versions and (root := _schema(versions[0])) is not None:
+        if "schema" in shared and has_status and versions and (root := _schema_of(versions[0])) is not None:
             errors += validate_root(root, "spec.validation.openAPIV3Schema")
-        errors += self._validate_content(versions[0] if versions else {}, "spec", shared, before, judge)
+        errors += self._validate_version_fields(versions[0] if versions else {}, "spec", shared, before, judge)
         return errors + _validate_conversion(spec, before)
 
     def _validate_version(
@@ -160,18 +162,18 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
     ) -> list[FieldError]:
         name, messages = version.get("name", ""), names.dns1035_label(version.get("name", ""))
         errors = [invalid(f"{at}.name", name, ",".join(messages))] if messages else []
-        errors += _validate_deprecation(version, f"{at}.deprecationWarning")
-        return errors + self._validate_content(version, at, set(_SHARED) - shared, before, judge)
+        errors += _validate_deprecation_warning(version, f"{at}.deprecationWarning")
+        return errors + self._validate_version_fields(version, at, set(_HOISTED_FIELDS) - shared, before, judge)
 
-    def _validate_content(
+    def _validate_version_fields(
         self, version: ReadOnlyObject, at: str, wanted: set[str], before: ReadOnlyObject | None, judge: Judge
     ) -> list[FieldError]:
         """Validate the fields in `wanted` of one version."""
         errors: list[FieldError] = []
-        schema = _schema(version)
+        schema = _schema_of(version)
         if "schema" in wanted and schema is not None:
             stored = [each for each in (before or {}).get("versions") or [] if each.get("name") == version.get("name")]
-            old = _schema(stored[0]) if stored else None
+            old = _schema_of(stored[0]) if stored else None
             here = f"{at}.{'validation' if at == 'spec' else 'schema'}.openAPIV3Schema"
             if at != "spec" and "status" in (version.get("subresources") or {}):
                 errors += validate_root(schema, here)
@@ -184,28 +186,28 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         if "selectableFields" in wanted and version.get("selectableFields"):
             here = f"{at}.selectableFields"
             if schema is None:
-                errors.append(invalid(here, "", _SCHEMALESS if at == "spec" else _SCHEMALESS_VERSION))
+                errors.append(invalid(here, "", _NO_SCHEMA_DETAIL if at == "spec" else _NO_VERSION_SCHEMA_DETAIL))
             else:
-                errors += _validate_selectable(version["selectableFields"], schema, here)
+                errors += _validate_selectable_fields(version["selectableFields"], schema, here)
         return errors
 
 
 def _unknown_formats(obj: ReadOnlyObject, judge: Judge) -> list[str]:
-    schemas = [_schema(version) or {} for version in obj["spec"].get("versions") or []]
+    schemas = [_schema_of(version) or {} for version in obj["spec"].get("versions") or []]
     return [form for schema in schemas for form in formats.unknown(schema, judge.caps.version)]
 
 
-def _schema(version: ReadOnlyObject) -> ReadOnlyObject | None:
+def _schema_of(version: ReadOnlyObject) -> ReadOnlyObject | None:
     return (version.get("schema") or {}).get("openAPIV3Schema")
 
 
-def _shared(spec: ReadOnlyObject) -> set[str]:
+def _hoisted_fields(spec: ReadOnlyObject) -> set[str]:
     """Return the fields on which all versions agree."""
     versions = spec.get("versions") or []
-    return {name for name in _SHARED if all(each.get(name) == versions[0].get(name) for each in versions)}
+    return {name for name in _HOISTED_FIELDS if all(each.get(name) == versions[0].get(name) for each in versions)}
 
 
-def _note_storage(obj: Object) -> None:
+def _record_storage_version(obj: Object) -> None:
     storage = next((each.get("name", "") for each in obj["spec"].get("versions") or [] if each.get("storage")), None)
     status = obj["status"]
     stored = status.get("storedVersions") or []
@@ -228,11 +230,11 @@ def _validate_storage(versions: list[ReadOnlyObject], shared: set[str]) -> list[
         details.append("must contain unique version names")
     if sum(bool(each.get("storage")) for each in versions) != 1:
         details.append("must have exactly one version marked as storage version")
-    shown = [_version_form(each, shared) for each in versions] or None
+    shown = [_to_internal_version(each, shared) for each in versions] or None
     return [invalid("spec.versions", shown, detail) for detail in details]
 
 
-def _version_form(version: ReadOnlyObject, shared: set[str]) -> dict[str, Any]:
+def _to_internal_version(version: ReadOnlyObject, shared: set[str]) -> dict[str, Any]:
     form = {
         "Name": version.get("name", ""),
         "Served": version.get("served", False),
@@ -240,10 +242,12 @@ def _version_form(version: ReadOnlyObject, shared: set[str]) -> dict[str, Any]:
         "Deprecated": version.get("deprecated", False),
         "DeprecationWarning": version.get("deprecationWarning"),
     }
-    return form | {name[0].upper() + name[1:]: None if name in shared else version.get(name) for name in _SHARED}
+    return form | {
+        name[0].upper() + name[1:]: None if name in shared else version.get(name) for name in _HOISTED_FIELDS
+    }
 
 
-def _validate_deprecation(version: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_deprecation_warning(version: ReadOnlyObject, at: str) -> list[FieldError]:
     warning = version.get("deprecationWarning")
     if warning is None:
         return []
@@ -320,7 +324,7 @@ def _validate_column(column: ReadOnlyObject, at: str) -> list[FieldError]:
     return errors + _validate_path(path, f"{at}.JSONPath", (".",), "")
 
 
-def _validate_selectable(fields: list[ReadOnlyObject], schema: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_selectable_fields(fields: list[ReadOnlyObject], schema: ReadOnlyObject, at: str) -> list[FieldError]:
     errors = []
     seen: set[str] = set()
     for index, field in enumerate(fields):
@@ -329,8 +333,8 @@ def _validate_selectable(fields: list[ReadOnlyObject], schema: ReadOnlyObject, a
             errors.append(required(here))
             continue
         try:
-            target = _follow(schema, path)
-        except _BadPath as bad:
+            target = _resolve_path(schema, path)
+        except _PathError as bad:
             errors.append(invalid(here, path, f"is an invalid path: {bad}"))
             continue
         if path.startswith(".metadata"):
@@ -345,26 +349,26 @@ def _validate_selectable(fields: list[ReadOnlyObject], schema: ReadOnlyObject, a
     return [*errors, too_many(at, len(seen), SELECTABLE_MAX)] if len(seen) > SELECTABLE_MAX else errors
 
 
-class _BadPath(ValueError):
+class _PathError(ValueError):
     """Path that leads to no field of a schema; the message is the reason."""
 
 
-def _follow(schema: ReadOnlyObject, path: str) -> ReadOnlyObject:
+def _resolve_path(schema: ReadOnlyObject, path: str) -> ReadOnlyObject:
     """Return the schema at a path like `.spec.name`; raise if there is none."""
     # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, ValidFieldPath
-    steps = iter(_STEPS.findall(path))
+    steps = iter(_PATH_TOKENS.findall(path))
     for step in steps:
         if step == "[":
-            raise _BadPath("array notation is not allowed")
+            raise _PathError("array notation is not allowed")
         if step != ".":
-            raise _BadPath(f"expected [ or . but got: {step}")
+            raise _PathError(f"expected [ or . but got: {step}")
         if (name := next(steps, None)) is None:
-            raise _BadPath("unexpected end of JSON path")
+            raise _PathError("unexpected end of JSON path")
         values = schema.get("additionalProperties")
         if properties(schema) or not isinstance(values, dict):
             values = properties(schema).get(name)
         if values is None:
-            raise _BadPath("does not refer to a valid field")
+            raise _PathError("does not refer to a valid field")
         schema = values
     return schema
 
@@ -393,7 +397,7 @@ def _validate_conversion(spec: ReadOnlyObject, before: ReadOnlyObject | None) ->
     )
 
 
-def _validate_stored(obj: ReadOnlyObject) -> list[FieldError]:
+def _validate_stored_versions(obj: ReadOnlyObject) -> list[FieldError]:
     stored, at = (obj.get("status") or {}).get("storedVersions") or [], "status.storedVersions"
     if not stored:
         return [invalid(at, None, "must have at least one stored version")]
@@ -409,22 +413,22 @@ def _validate_stored(obj: ReadOnlyObject) -> list[FieldError]:
     ]
     errors = [invalid(at, stored, f"must have the storage version {name}") for name in not_stored]
     missing = ((index, name) for index, name in enumerate(stored) if name not in known)
-    return errors + [invalid(f"{at}[{index}]", name, _gone(name)) for index, name in missing]
+    return errors + [invalid(f"{at}[{index}]", name, _missing_version_detail(name)) for index, name in missing]
 
 
-def _gone(name: str) -> str:
+def _missing_version_detail(name: str) -> str:
     return (
         f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until "
         f"a storage migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
     )
 
 
-def _validate_preserving(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
+def _validate_preserve_unknown_fields(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
     """Reject preserveUnknownFields: true unless the stored CRD has it."""
     if not spec.get("preserveUnknownFields") or before.get("preserveUnknownFields"):
         return []
     detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
-    return [invalid(_PRESERVED, True, detail)]
+    return [invalid(_PRESERVE_FIELD, True, detail)]
 
 
 def _has_default(schema: Any) -> bool:
@@ -433,12 +437,12 @@ def _has_default(schema: Any) -> bool:
         return any(map(_has_default, schema))
     if not isinstance(schema, dict):
         return False
-    inner = (value for name, value in schema.items() if name not in _VALUES)
-    mapped = (one for name in _NAMED for one in (schema.get(name) or {}).values())
+    inner = (value for name, value in schema.items() if name not in _NON_SCHEMA_FIELDS)
+    mapped = (one for name in _SCHEMA_MAPS for one in (schema.get(name) or {}).values())
     return schema.get("default") is not None or any(map(_has_default, inner)) or any(map(_has_default, mapped))
 
 
-def _validate_approval(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
+def _validate_api_approval(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
     """Require the API approval annotation in the groups of the Kubernetes community."""
     group = f".{obj['spec'].get('group', '')}"
     if not group.endswith((".k8s.io", ".kubernetes.io")):

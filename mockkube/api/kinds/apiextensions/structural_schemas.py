@@ -11,11 +11,11 @@ from mockkube.api.types import ReadOnlyObject
 PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED: Final = "x-kubernetes-embedded-resource"
 INT_OR_STRING: Final = "x-kubernetes-int-or-string"
-_INT_OR_STRING_FORM: Final = [{"type": "integer"}, {"type": "string"}]
-_GENERATED: Final = frozenset(("name", "generateName"))
+_INT_OR_STRING_ANY_OF: Final = [{"type": "integer"}, {"type": "string"}]
+_METADATA_FIELDS: Final = frozenset(("name", "generateName"))
 # Fields that a schema inside anyOf, allOf, oneOf and not must not have, and what they must be instead: the structure of
 # an object is defined outside of them.
-_STRUCTURE: Final = {
+_FORBIDDEN_IN_VALUES: Final = {
     "type": "empty",
     "additionalProperties": "undefined",
     "default": "undefined",
@@ -43,7 +43,7 @@ class Level(Enum):
 def validate_structural(schema: ReadOnlyObject, at: str) -> list[FieldError]:
     """Return the errors of a schema, sorted by text."""
     # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/{validation,complete}.go
-    errors = [*_validate(schema, Level.ROOT, at), *_validate_complete(schema, schema, at)]
+    errors = [*_validate_node(schema, Level.ROOT, at), *_validate_completeness(schema, schema, at)]
     # Upstream walks Go maps, whose order is random, and sorts the errors afterwards.
     return sorted(errors, key=str)
 
@@ -53,30 +53,30 @@ def properties(schema: ReadOnlyObject) -> dict[str, Any]:
     return {name: each or {} for name, each in (schema.get("properties") or {}).items()}
 
 
-def _additional(schema: ReadOnlyObject) -> ReadOnlyObject | None:
+def _additional_properties(schema: ReadOnlyObject) -> ReadOnlyObject | None:
     more = schema.get("additionalProperties")
     return more if isinstance(more, dict) else None
 
 
-def _validate(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[FieldError]:
+def _validate_node(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[FieldError]:
     items = schema.get("items")
     if schema.get("type") == "array" and items is None:
         yield required(f"{at}.items", "must be specified")
     if isinstance(items, dict):
-        yield from _validate(items, Level.ITEM, f"{at}.items")
+        yield from _validate_node(items, Level.ITEM, f"{at}.items")
     for name, each in properties(schema).items():
-        yield from _validate(each, Level.FIELD, keyed(f"{at}.properties", name))
+        yield from _validate_node(each, Level.FIELD, keyed(f"{at}.properties", name))
     if "additionalProperties" in schema and level is Level.ROOT:
         yield forbidden(f"{at}.additionalProperties", "must not be used at the root")
-    more = _additional(schema)
+    more = _additional_properties(schema)
     if more is not None:
-        yield from _validate(more, Level.FIELD, f"{at}.additionalProperties")
+        yield from _validate_node(more, Level.FIELD, f"{at}.additionalProperties")
     if schema.get(INT_OR_STRING):
         given = [name for name in (PRESERVE, EMBEDDED) if schema.get(name)]
         yield from (invalid(f"{at}.{name}", True, f"must be false if {INT_OR_STRING} is true") for name in given)
-    yield from _validate_values(schema, at, outermost=True)
+    yield from _validate_value_validation(schema, at, outermost=True)
     yield from _validate_type(schema, level, at)
-    yield from _validate_own(schema, level, at)
+    yield from _validate_meta_fields(schema, level, at)
 
 
 def _validate_type(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[FieldError]:
@@ -90,7 +90,7 @@ def _validate_type(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[Fi
         yield invalid(at, kind, "must be object at the root")
 
 
-def _validate_own(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[FieldError]:
+def _validate_meta_fields(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[FieldError]:
     """Validate the fields that every object has: kind, apiVersion, metadata."""
     embedded, is_object_root = schema.get(EMBEDDED), level is Level.ROOT or bool(schema.get(EMBEDDED))
     if embedded and "additionalProperties" in schema:
@@ -102,7 +102,7 @@ def _validate_own(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[Fie
     if level is Level.ROOT and "metadata" in fields:
         # `default` is tolerated here because validate_schema reports it with a message of its own.
         rest = {name for name in fields["metadata"] if name not in ("type", "default", "properties")}
-        if rest or not properties(fields["metadata"]).keys() <= _GENERATED:
+        if rest or not properties(fields["metadata"]).keys() <= _METADATA_FIELDS:
             detail = "must not specify anything other than name and generateName, but metadata is implicitly specified"
             yield forbidden(f"{at}.properties[metadata]", detail)
     if embedded and not schema.get(PRESERVE) and not fields:
@@ -110,18 +110,18 @@ def _validate_own(schema: ReadOnlyObject, level: Level, at: str) -> Iterator[Fie
         yield required(f"{at}.properties", detail)
 
 
-def _validate_values(schema: ReadOnlyObject, at: str, *, outermost: bool = False) -> Iterator[FieldError]:
+def _validate_value_validation(schema: ReadOnlyObject, at: str, *, outermost: bool = False) -> Iterator[FieldError]:
     any_of, all_of = schema.get("anyOf") or [], schema.get("allOf") or []
     # `anyOf: [integer, string]` may repeat x-kubernetes-int-or-string; only there are types allowed inside anyOf.
-    if not (outermost and any_of == _INT_OR_STRING_FORM):
-        yield from _validate_each(any_of, f"{at}.anyOf")
+    if not (outermost and any_of == _INT_OR_STRING_ANY_OF):
+        yield from _validate_nested_list(any_of, f"{at}.anyOf")
     for index, each in enumerate(all_of):
-        skip = outermost and index == 0 and each.get("anyOf") == _INT_OR_STRING_FORM
+        skip = outermost and index == 0 and each.get("anyOf") == _INT_OR_STRING_ANY_OF
         inner = {name: value for name, value in each.items() if name != "anyOf"} if skip else each
-        yield from _validate_nested(inner, f"{at}.allOf[{index}]")
-    yield from _validate_each(schema.get("oneOf") or [], f"{at}.oneOf")
+        yield from _validate_nested_value_validation(inner, f"{at}.allOf[{index}]")
+    yield from _validate_nested_list(schema.get("oneOf") or [], f"{at}.oneOf")
     if schema.get("not") is not None:
-        yield from _validate_nested(schema["not"], f"{at}.not")
+        yield from _validate_nested_value_validation(schema["not"], f"{at}.not")
     pattern = schema.get("pattern")
     if pattern:
         try:
@@ -130,52 +130,52 @@ def _validate_values(schema: ReadOnlyObject, at: str, *, outermost: bool = False
             yield invalid(f"{at}.pattern", pattern, f"must be a valid regular expression, but isn't: {error}")
 
 
-def _validate_each(schemas: list[ReadOnlyObject], at: str) -> Iterator[FieldError]:
+def _validate_nested_list(schemas: list[ReadOnlyObject], at: str) -> Iterator[FieldError]:
     for index, each in enumerate(schemas):
-        yield from _validate_nested(each, f"{at}[{index}]")
+        yield from _validate_nested_value_validation(each, f"{at}[{index}]")
 
 
-def _validate_nested(schema: ReadOnlyObject, at: str) -> Iterator[FieldError]:
-    yield from _validate_values(schema, at)
+def _validate_nested_value_validation(schema: ReadOnlyObject, at: str) -> Iterator[FieldError]:
+    yield from _validate_value_validation(schema, at)
     if isinstance(schema.get("items"), dict):
-        yield from _validate_nested(schema["items"], f"{at}.items")
+        yield from _validate_nested_value_validation(schema["items"], f"{at}.items")
     for name, each in properties(schema).items():
-        yield from _validate_nested(each, keyed(f"{at}.properties", name))
-    for name, state in _STRUCTURE.items():
+        yield from _validate_nested_value_validation(each, keyed(f"{at}.properties", name))
+    for name, state in _FORBIDDEN_IN_VALUES.items():
         if schema.get(name) not in (None, "", False, []):
             yield forbidden(f"{at}.{name}", f"must be {state} to be structural")
     if "metadata" in properties(schema):
         yield forbidden(f"{at}.properties[metadata]", "must not be specified in a nested context")
 
 
-def _validate_complete(values: ReadOnlyObject, schema: ReadOnlyObject, at: str) -> Iterator[FieldError]:
+def _validate_completeness(values: ReadOnlyObject, schema: ReadOnlyObject, at: str) -> Iterator[FieldError]:
     """Report fields that only anyOf, allOf, oneOf or not mention."""
     for name in ("allOf", "anyOf", "oneOf"):
         for index, each in enumerate(values.get(name) or []):
-            yield from _validate_specified(each, schema, f"{at}.{name}[{index}]", at)
+            yield from _validate_defined(each, schema, f"{at}.{name}[{index}]", at)
     if values.get("not") is not None:
-        yield from _validate_specified(values["not"], schema, f"{at}.not", at)
+        yield from _validate_defined(values["not"], schema, f"{at}.not", at)
     if values is not schema:
         return
     for name, each in properties(schema).items():
-        yield from _validate_complete(each, each, keyed(f"{at}.properties", name))
+        yield from _validate_completeness(each, each, keyed(f"{at}.properties", name))
     for name in ("items", "additionalProperties"):
         each = schema.get(name)
         if isinstance(each, dict):
-            yield from _validate_complete(each, each, f"{at}.{name}")
+            yield from _validate_completeness(each, each, f"{at}.{name}")
 
 
-def _validate_specified(values: ReadOnlyObject, schema: ReadOnlyObject, at: str, home: str) -> Iterator[FieldError]:
+def _validate_defined(values: ReadOnlyObject, schema: ReadOnlyObject, at: str, home: str) -> Iterator[FieldError]:
     because = "because it is defined in"
     if isinstance(values.get("items"), dict):
         if not isinstance(schema.get("items"), dict):
             yield required(f"{home}.items", f"{because} {at}.items")
         else:
-            yield from _validate_specified(values["items"], schema["items"], f"{at}.items", f"{home}.items")
+            yield from _validate_defined(values["items"], schema["items"], f"{at}.items", f"{home}.items")
     for name, each in properties(values).items():
         here, there = keyed(f"{at}.properties", name), keyed(f"{home}.properties", name)
         if name not in properties(schema):
             yield required(there, f"{because} {here}")
         else:
-            yield from _validate_specified(each, properties(schema)[name], here, there)
-    yield from _validate_complete(values, schema, at)
+            yield from _validate_defined(each, properties(schema)[name], here, there)
+    yield from _validate_completeness(values, schema, at)

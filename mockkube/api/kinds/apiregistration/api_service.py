@@ -76,7 +76,7 @@ class APIServiceStrategy(StatusStrategy):
         if name and name != f"{version}.{group}" and not names.path_segment(name):
             detail = f'must be `spec.version+"."+spec.group`: "{version}.{group}"'
             errors.append(invalid("metadata.name", name, detail))
-        return errors + _validate_version(group, version) + _validate_serving(spec)
+        return errors + _validate_version(group, version) + _validate_priorities_and_service(spec)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate as on creation, or the conditions of the status."""
@@ -96,7 +96,7 @@ def _validate_version(group: str, version: str) -> list[FieldError]:
     return errors + [invalid("spec.version", version, text) for text in names.dns1035_label(version)]
 
 
-def _validate_serving(spec: ReadOnlyObject) -> list[FieldError]:
+def _validate_priorities_and_service(spec: ReadOnlyObject) -> list[FieldError]:
     errors = []
     for name, maximum in (("groupPriorityMinimum", 20000), ("versionPriority", 1000)):
         value = spec.get(name, 0)
@@ -124,17 +124,17 @@ def _validate_serving(spec: ReadOnlyObject) -> list[FieldError]:
 def api_service_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of an APIService."""
     # upstream 1.36: kube-aggregator/pkg/registry/apiservice/etcd
-    return [name_of(obj), _service(obj), _available(obj), age(obj, now)]
+    return [name_of(obj), _format_service(obj), _format_availability(obj), age(obj, now)]
 
 
-def _service(obj: ReadOnlyObject) -> str:
+def _format_service(obj: ReadOnlyObject) -> str:
     if value_at(obj, "spec", "service") is None:
         return "Local"
     service = section(obj, "spec", "service")
     return f"{string(service, 'namespace')}/{string(service, 'name')}"
 
 
-def _available(obj: ReadOnlyObject) -> str:
+def _format_availability(obj: ReadOnlyObject) -> str:
     """Return the status of the Available condition, with the reason if it is not True."""
     available = condition(obj, "Available")
     if available is None:

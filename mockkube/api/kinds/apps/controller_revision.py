@@ -36,10 +36,10 @@ class ControllerRevisionStrategy(Strategy):
 
 def controller_revision_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a ControllerRevision."""
-    return [name_of(obj), _controller(obj), number(obj, "revision"), age(obj, now)]
+    return [name_of(obj), _format_controller(obj), number(obj, "revision"), age(obj, now)]
 
 
-def _controller(obj: ReadOnlyObject) -> str:
+def _format_controller(obj: ReadOnlyObject) -> str:
     """Return `kind.group/name` of the controller."""
     owners = sections(obj, "metadata", "ownerReferences")
     owner = next((owner for owner in owners if owner.get("controller") is True), None)

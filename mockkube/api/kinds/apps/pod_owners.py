@@ -75,7 +75,7 @@ def validate_required_selector(selector: ReadOnlyObject | None, at: str, owner: 
     if selector is None:
         return [required(at)]
     errors = validate_label_selector(selector, at)
-    return errors if _is_specific(selector) else [*errors, empty_selector(selector, at, owner)]
+    return errors if _has_requirements(selector) else [*errors, empty_selector(selector, at, owner)]
 
 
 def empty_selector(selector: ReadOnlyObject, at: str, owner: str) -> FieldError:
@@ -83,13 +83,13 @@ def empty_selector(selector: ReadOnlyObject, at: str, owner: str) -> FieldError:
     return invalid(at, selector_form(selector), f"empty selector is invalid for {owner}")
 
 
-def _is_specific(selector: ReadOnlyObject) -> bool:
+def _has_requirements(selector: ReadOnlyObject) -> bool:
     return bool(selector.get("matchLabels") or selector.get("matchExpressions"))
 
 
 def is_empty(selector: ReadOnlyObject | None) -> bool:
     """Return whether the selector is present and matches everything."""
-    return selector is not None and not _is_specific(selector)
+    return selector is not None and not _has_requirements(selector)
 
 
 def fits(selector: ReadOnlyObject | None, template: ReadOnlyObject) -> bool | None:

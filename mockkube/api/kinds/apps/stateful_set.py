@@ -73,19 +73,19 @@ _COUNTS: Final = (
     *("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
     *("observedGeneration", "collisionCount"),
 )
-_BOUND: Final = "cannot be greater than status.replicas"
+_BOUND_DETAIL: Final = "cannot be greater than status.replicas"
 _BOUNDS: Final = (
-    ("readyReplicas", "replicas", _BOUND),
-    ("currentReplicas", "replicas", _BOUND),
-    ("updatedReplicas", "replicas", _BOUND),
-    ("availableReplicas", "replicas", _BOUND),
+    ("readyReplicas", "replicas", _BOUND_DETAIL),
+    ("currentReplicas", "replicas", _BOUND_DETAIL),
+    ("updatedReplicas", "replicas", _BOUND_DETAIL),
+    ("availableReplicas", "replicas", _BOUND_DETAIL),
     ("availableReplicas", "readyReplicas", "cannot be greater than status.readyReplicas"),
 )
-_MUTABLE: Final = (
+_MUTABLE_FIELDS: Final = (
     *("replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "revisionHistoryLimit"),
     "persistentVolumeClaimRetentionPolicy",
 )
-_FIXED: Final = (
+_IMMUTABLE_DETAIL: Final = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
     "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
 )
@@ -123,7 +123,7 @@ class StatefulSetStrategy(PodOwnerStrategy):
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate every field, with the specs of the claim templates."""
         spec = obj["spec"]
-        errors = _validate_start(spec)
+        errors = _validate_policies(spec)
         options = claim_rules(judge.caps)
         for index, claim in enumerate(spec.get("volumeClaimTemplates") or []):
             errors += validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec", options)
@@ -131,7 +131,7 @@ class StatefulSetStrategy(PodOwnerStrategy):
         # Checked on creation only: sets with an invalid name were stored before, and serviceName is immutable.
         if spec.get("serviceName"):
             errors += label(spec["serviceName"], "spec.serviceName")
-        return errors + _validate_pods(spec, None, self.rules(judge))
+        return errors + _validate_selector_and_template(spec, None, self.rules(judge))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate mutable fields and reject other changes, or validate the status counts."""
@@ -140,9 +140,13 @@ class StatefulSetStrategy(PodOwnerStrategy):
             errors = nonnegatives(status, "status", *_COUNTS) + validate_at_most(status, _BOUNDS)
             return errors + validate_collisions(new, old)
         spec, before = new["spec"], old["spec"]
-        errors = _validate_start(spec) + _validate_numbers(spec) + _validate_pods(spec, before, self.rules(judge))
-        if _fixed(spec) != _fixed(before):
-            errors.append(forbidden("spec", _FIXED))
+        errors = (
+            _validate_policies(spec)
+            + _validate_numbers(spec)
+            + _validate_selector_and_template(spec, before, self.rules(judge))
+        )
+        if _immutable_fields(spec) != _immutable_fields(before):
+            errors.append(forbidden("spec", _IMMUTABLE_DETAIL))
         return errors
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
@@ -156,8 +160,8 @@ class StatefulSetStrategy(PodOwnerStrategy):
         return changed_template_warnings(new, old, judge) + _other_warnings(new["spec"], ".Spec")
 
 
-def _fixed(spec: ReadOnlyObject) -> dict[str, Any]:
-    return {name: value for name, value in spec.items() if name not in _MUTABLE}
+def _immutable_fields(spec: ReadOnlyObject) -> dict[str, Any]:
+    return {name: value for name, value in spec.items() if name not in _MUTABLE_FIELDS}
 
 
 def _other_warnings(spec: ReadOnlyObject, suffix: str) -> list[str]:
@@ -170,17 +174,17 @@ def _other_warnings(spec: ReadOnlyObject, suffix: str) -> list[str]:
     return warnings
 
 
-def _rolling(obj: ReadOnlyObject) -> Object:
+def _rolling_update(obj: ReadOnlyObject) -> Object:
     return (obj["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
 
 
 def _drop_max_unavailable(new: Object, old: ReadOnlyObject | None, judge: Judge) -> None:
-    used = old is not None and "maxUnavailable" in _rolling(old)
+    used = old is not None and "maxUnavailable" in _rolling_update(old)
     if not used and not judge.caps.enabled("MaxUnavailableStatefulSet"):
-        _rolling(new).pop("maxUnavailable", None)
+        _rolling_update(new).pop("maxUnavailable", None)
 
 
-def _validate_start(spec: ReadOnlyObject) -> list[FieldError]:
+def _validate_policies(spec: ReadOnlyObject) -> list[FieldError]:
     policy, errors = spec.get("podManagementPolicy", ""), []
     if not policy:
         errors.append(required("spec.podManagementPolicy"))
@@ -227,7 +231,9 @@ def _validate_rolling(rolling: ReadOnlyObject, at: str) -> list[FieldError]:
     return errors + at_most_100_percent(missing, at)
 
 
-def _validate_pods(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
+def _validate_selector_and_template(
+    spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules
+) -> list[FieldError]:
     template, at = spec.get("template") or {}, "spec.template"
     errors = validate_required_selector(spec.get("selector"), "spec.selector", "statefulset")
     fit = fits(spec.get("selector"), template)
@@ -236,23 +242,23 @@ def _validate_pods(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: T
         return errors + validate_always_running(template, at, "StatefulSet")
     if not fit:
         errors.append(invalid(f"{at}.metadata.labels", template_labels(template), MISFIT))
-    if before is None or not _was_invalid(before, rules):
-        old = _mounted(before) if before is not None else None
-        errors += rules.validate(_mounted(spec), old, at)
+    if before is None or not _is_stored_invalid(before, rules):
+        old = _template_with_claims(before) if before is not None else None
+        errors += rules.validate(_template_with_claims(spec), old, at)
     metadata = template.get("metadata") or {}
     errors += validate_labels(metadata.get("labels") or {}, f"{at}.labels")
     errors += validate_annotations(metadata.get("annotations") or {}, f"{at}.annotations")
     return errors + validate_always_running(template, at, "StatefulSet")
 
 
-def _was_invalid(before: ReadOnlyObject, rules: TemplateRules) -> bool:
+def _is_stored_invalid(before: ReadOnlyObject, rules: TemplateRules) -> bool:
     """Return whether the stored set is invalid itself, so that the new one may stay so."""
-    if _validate_start(before) or _validate_numbers(before) or not fits(before.get("selector"), before["template"]):
+    if _validate_policies(before) or _validate_numbers(before) or not fits(before.get("selector"), before["template"]):
         return True
-    return bool(rules.validate(_mounted(before), None, "spec.template"))
+    return bool(rules.validate(_template_with_claims(before), None, "spec.template"))
 
 
-def _mounted(spec: ReadOnlyObject) -> ReadOnlyObject:
+def _template_with_claims(spec: ReadOnlyObject) -> ReadOnlyObject:
     """Return the template with volumes for its claims, without hostname and subdomain."""
     template, claims = spec.get("template") or {}, spec.get("volumeClaimTemplates") or []
     pod = template.get("spec") or {}

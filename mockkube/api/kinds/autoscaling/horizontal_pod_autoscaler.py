@@ -38,7 +38,7 @@ _POLICY_TYPES: Final = ("Percent", "Pods")
 
 
 @dataclass(frozen=True, slots=True)
-class _Bounds:
+class _ValidationOptions:
     """Validation options: fewest replicas, and how strictly references are checked."""
 
     replicas_min: int = 1
@@ -68,16 +68,16 @@ class HorizontalPodAutoscalerStrategy(StatusStrategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate every field."""
-        return _validate_spec(obj["spec"], _bounds(obj, None, judge))
+        return _validate_spec(obj["spec"], _validation_options(obj, None, judge))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the spec, tolerating what the stored one violates, or the counts of the status."""
         if judge.subresource == "status":
             return nonnegatives(new.get("status") or {}, "status", "currentReplicas", "desiredReplicas")
-        return _validate_spec(new["spec"], _bounds(new, old, judge))
+        return _validate_spec(new["spec"], _validation_options(new, old, judge))
 
 
-def _rules(obj: ReadOnlyObject | None) -> Iterator[Object]:
+def _scaling_rules(obj: ReadOnlyObject | None) -> Iterator[Object]:
     behavior = ((obj or {}).get("spec") or {}).get("behavior") or {}
     for name in ("scaleDown", "scaleUp"):
         if behavior.get(name):
@@ -85,15 +85,15 @@ def _rules(obj: ReadOnlyObject | None) -> Iterator[Object]:
 
 
 def _drop_tolerance(new: Object, old: ReadOnlyObject | None, judge: Judge) -> None:
-    used = any("tolerance" in rules for rules in _rules(old))
+    used = any("tolerance" in rules for rules in _scaling_rules(old))
     if not used and not judge.caps.enabled("HPAConfigurableTolerance"):
-        for rules in _rules(new):
+        for rules in _scaling_rules(new):
             rules.pop("tolerance", None)
 
 
-def _bounds(new: ReadOnlyObject, old: ReadOnlyObject | None, judge: Judge) -> _Bounds:
+def _validation_options(new: ReadOnlyObject, old: ReadOnlyObject | None, judge: Judge) -> _ValidationOptions:
     before = (old or {}).get("spec") or {}
-    bounds = _Bounds()
+    bounds = _ValidationOptions()
     if judge.caps.enabled("HPAScaleToZero") or before.get("minReplicas") == 0:
         bounds = replace(bounds, replicas_min=0)
     target, was = new["spec"].get("scaleTargetRef") or {}, before.get("scaleTargetRef") or {}
@@ -114,7 +114,7 @@ def _bounds(new: ReadOnlyObject, old: ReadOnlyObject | None, judge: Judge) -> _B
     return bounds
 
 
-def _validate_spec(spec: ReadOnlyObject, bounds: _Bounds) -> list[FieldError]:
+def _validate_spec(spec: ReadOnlyObject, bounds: _ValidationOptions) -> list[FieldError]:
     min_replicas, max_replicas = spec.get("minReplicas"), spec.get("maxReplicas", 0)
     errors = []
     if min_replicas is not None and min_replicas < bounds.replicas_min:
@@ -184,7 +184,7 @@ def autoscaler_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     return [
         name_of(obj),
         f"{string(target, 'kind')}/{string(target, 'name')}",
-        _metrics(_asked(obj), _reported(obj)),
+        _format_metrics(_metric_specs(obj), _metric_statuses(obj)),
         string(obj, "spec", "minReplicas", missing=UNSET),
         number(obj, "spec", "maxReplicas"),
         number(obj, "status", "currentReplicas"),
@@ -192,53 +192,53 @@ def autoscaler_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     ]
 
 
-def _asked(obj: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
+def _metric_specs(obj: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
     """Return the metric specs; v1 has only a CPU target, with a default."""
     if string(obj, "apiVersion") != "autoscaling/v1":
         return sections(obj, "spec", "metrics")
-    return [_cpu("target", number(obj, "spec", "targetCPUUtilizationPercentage") or CPU_PERCENT_DEFAULT)]
+    return [_cpu_metric("target", number(obj, "spec", "targetCPUUtilizationPercentage") or CPU_PERCENT_DEFAULT)]
 
 
-def _reported(obj: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
+def _metric_statuses(obj: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
     """Return the metric statuses."""
     if string(obj, "apiVersion") != "autoscaling/v1":
         return sections(obj, "status", "currentMetrics")
     percent = value_at(obj, "status", "currentCPUUtilizationPercentage")
-    return [] if percent is None else [_cpu("current", percent)]
+    return [] if percent is None else [_cpu_metric("current", percent)]
 
 
-def _cpu(role: str, percent: int) -> ReadOnlyObject:
+def _cpu_metric(role: str, percent: int) -> ReadOnlyObject:
     return {"type": "Resource", "resource": {"name": "cpu", role: {"averageUtilization": percent}}}
 
 
-def _metrics(asked: Sequence[ReadOnlyObject], reported: Sequence[ReadOnlyObject]) -> str:
+def _format_metrics(asked: Sequence[ReadOnlyObject], reported: Sequence[ReadOnlyObject]) -> str:
     if not asked:
         return NONE
     padded = [*reported, *[{}] * (len(asked) - len(reported))]
     # A metric without a status yet is paired with an empty one, which prints as unknown.
-    shown = ", ".join(_metric(*pair) for pair in list(zip(asked, padded, strict=False))[:METRICS_SHOWN_MAX])
+    shown = ", ".join(_format_metric(*pair) for pair in list(zip(asked, padded, strict=False))[:METRICS_SHOWN_MAX])
     left = len(asked) - METRICS_SHOWN_MAX
     return f"{shown} + {left} more..." if left > 0 else shown
 
 
-def _metric(asked: ReadOnlyObject, reported: ReadOnlyObject) -> str:
+def _format_metric(asked: ReadOnlyObject, reported: ReadOnlyObject) -> str:
     """Return `current/target` of one metric."""
     # upstream 1.36: pkg/printers/internalversion/printers.go, formatHPAMetrics
     match string(asked, "type"):
         case "External":
-            return _value(asked, reported, "external")
+            return _format_value(asked, reported, "external")
         case "Object":
-            return _value(asked, reported, "object")
+            return _format_value(asked, reported, "object")
         case "Pods":
-            return _average(asked, reported, "pods")
+            return _format_average(asked, reported, "pods")
         case "Resource":
-            return _resource(asked, reported, "resource")
+            return _format_resource(asked, reported, "resource")
         case "ContainerResource":
-            return _resource(asked, reported, "containerResource")
+            return _format_resource(asked, reported, "containerResource")
     return "<unknown type>"
 
 
-def _value(asked: ReadOnlyObject, reported: ReadOnlyObject, source: str) -> str:
+def _format_value(asked: ReadOnlyObject, reported: ReadOnlyObject, source: str) -> str:
     """Return `current/target`: of the average if that is the target, else of the value."""
     if (average := value_at(asked, source, "target", "averageValue")) is not None:
         return f"{string(reported, source, 'current', 'averageValue', missing=UNKNOWN)}/{average} (avg)"
@@ -248,23 +248,23 @@ def _value(asked: ReadOnlyObject, reported: ReadOnlyObject, source: str) -> str:
     return f"{current}/{string(asked, source, 'target', 'value', missing=_NIL)}"
 
 
-def _average(asked: ReadOnlyObject, reported: ReadOnlyObject, source: str) -> str:
+def _format_average(asked: ReadOnlyObject, reported: ReadOnlyObject, source: str) -> str:
     current = UNKNOWN
     if value_at(reported, source) is not None:
         current = string(reported, source, "current", "averageValue", missing=_NIL)
     return f"{current}/{string(asked, source, 'target', 'averageValue', missing=_NIL)}"
 
 
-def _resource(asked: ReadOnlyObject, reported: ReadOnlyObject, source: str) -> str:
+def _format_resource(asked: ReadOnlyObject, reported: ReadOnlyObject, source: str) -> str:
     resource = string(asked, source, "name")
     if value_at(asked, source, "target", "averageValue") is not None:
-        return f"{resource}: {_average(asked, reported, source)}"
-    current = _percent(value_at(reported, source, "current", "averageUtilization"), UNKNOWN)
-    target = _percent(value_at(asked, source, "target", "averageUtilization"), "<auto>")
+        return f"{resource}: {_format_average(asked, reported, source)}"
+    current = _format_percent(value_at(reported, source, "current", "averageUtilization"), UNKNOWN)
+    target = _format_percent(value_at(asked, source, "target", "averageUtilization"), "<auto>")
     return f"{resource}: {current}/{target}"
 
 
-def _percent(value: int | None, missing: str) -> str:
+def _format_percent(value: int | None, missing: str) -> str:
     return missing if value is None else f"{value}%"
 
 

@@ -89,24 +89,24 @@ def _validate_source(source: ReadOnlyObject, name: str, at: str, rules: Referenc
     match name:
         case "object":
             errors += validate_target(source.get("describedObject") or {}, f"{at}.describedObject", rules)
-            errors += _validate_identifier(source, at)
+            errors += _validate_metric_name(source, at)
         case "external" | "pods":
-            errors += _validate_identifier(source, at)
+            errors += _validate_metric_name(source, at)
         case _:
             errors += _validate_resource(source, at, contained=name == "containerResource")
     errors += _validate_metric_target(target, f"{at}.target")
     match name:
         case "object" | "external":
-            return errors + _validate_value(target, f"{at}.target", external=name == "external")
+            return errors + _validate_value_target(target, f"{at}.target", external=name == "external")
         case "pods":
             missing = target.get("averageValue") is None
             detail = "must specify a positive target averageValue"
             return [*errors, required(f"{at}.target.averageValue", detail)] if missing else errors
         case _:
-            return errors + _validate_utilization(target, f"{at}.target")
+            return errors + _validate_resource_target(target, f"{at}.target")
 
 
-def _validate_identifier(source: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_metric_name(source: ReadOnlyObject, at: str) -> list[FieldError]:
     name = (source.get("metric") or {}).get("name")
     if not name:
         return [required(f"{at}.metric.name", "must specify a metric name")]
@@ -135,7 +135,7 @@ def _validate_metric_target(target: ReadOnlyObject, at: str) -> list[FieldError]
     return errors
 
 
-def _validate_value(target: ReadOnlyObject, at: str, *, external: bool) -> list[FieldError]:
+def _validate_value_target(target: ReadOnlyObject, at: str, *, external: bool) -> list[FieldError]:
     value, average = target.get("value"), target.get("averageValue")
     if value is None and average is None:
         detail = "must set either a target value for metric or a per-pod target"
@@ -146,7 +146,7 @@ def _validate_value(target: ReadOnlyObject, at: str, *, external: bool) -> list[
     return []
 
 
-def _validate_utilization(target: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_resource_target(target: ReadOnlyObject, at: str) -> list[FieldError]:
     share, average = target.get("averageUtilization"), target.get("averageValue")
     if share is None and average is None:
         detail = "must set either a target raw value or a target utilization"

@@ -16,7 +16,7 @@ class Unreadable(ValueError):
     """Annotation that does not hold what is expected."""
 
 
-_MEMBERS: Final = ("object", "pods", "resource", "containerResource", "external")
+_SOURCES: Final = ("object", "pods", "resource", "containerResource", "external")
 
 
 def target_to_v1(metric: ReadOnlyObject) -> Object:
@@ -31,17 +31,17 @@ def current_to_v1(metric: ReadOnlyObject) -> Object:
 
 def target_from_v1(metric: Any) -> Object:
     """Return a metric spec of v1 in the form of v2; raise if it is malformed."""
-    return _from_v1(metric, "target", _target)
+    return _from_v1(metric, "target", _target_from_amounts)
 
 
 def current_from_v1(metric: Any) -> Object:
     """Return a metric status of v1 in the form of v2; raise if it is malformed."""
-    return _from_v1(metric, "current", _current)
+    return _from_v1(metric, "current", _current_from_amounts)
 
 
 def _to_v1(metric: ReadOnlyObject, side: str) -> Object:
     result: Object = {"type": metric.get("type", "")}
-    for member in _MEMBERS:
+    for member in _SOURCES:
         if (source := metric.get(member)) is not None:
             result[member] = _WRITERS[member](source, source.get(side) or {}, side)
     return result
@@ -52,20 +52,20 @@ def _write_object(source: ReadOnlyObject, value: ReadOnlyObject, side: str) -> O
     target = {name: described[name] for name in ("kind", "name", "apiVersion") if name in described}
     metric = source.get("metric") or {}
     result = {"target": target, "metricName": metric.get("name", ""), f"{side}Value": value.get("value", "0")}
-    return {**result, **_given(selector=metric.get("selector"), averageValue=value.get("averageValue"))}
+    return {**result, **_drop_none(selector=metric.get("selector"), averageValue=value.get("averageValue"))}
 
 
 def _write_pods(source: ReadOnlyObject, value: ReadOnlyObject, side: str) -> Object:
     metric = source.get("metric") or {}
     result = {"metricName": metric.get("name", ""), f"{side}AverageValue": value.get("averageValue", "0")}
-    return {**result, **_given(selector=metric.get("selector"))}
+    return {**result, **_drop_none(selector=metric.get("selector"))}
 
 
 def _write_resource(source: ReadOnlyObject, value: ReadOnlyObject, side: str) -> Object:
     # In a status of v1 the average is no pointer, so Go writes "0" for a missing one; in a spec it is left out.
     average = value.get("averageValue", "0" if side == "current" else None)
     parts = {f"{side}AverageUtilization": value.get("averageUtilization"), f"{side}AverageValue": average}
-    return {"name": source.get("name", ""), **_given(**parts)}
+    return {"name": source.get("name", ""), **_drop_none(**parts)}
 
 
 def _write_container(source: ReadOnlyObject, value: ReadOnlyObject, side: str) -> Object:
@@ -76,7 +76,7 @@ def _write_external(source: ReadOnlyObject, value: ReadOnlyObject, side: str) ->
     metric = source.get("metric") or {}
     amount = value.get("value", "0" if side == "current" else None)
     parts = {f"{side}Value": amount, f"{side}AverageValue": value.get("averageValue")}
-    return {"metricName": metric.get("name", ""), **_given(metricSelector=metric.get("selector"), **parts)}
+    return {"metricName": metric.get("name", ""), **_drop_none(metricSelector=metric.get("selector"), **parts)}
 
 
 _WRITERS: Final[Mapping[str, Callable[[ReadOnlyObject, ReadOnlyObject, str], Object]]] = {
@@ -92,7 +92,7 @@ def _from_v1(metric: Any, side: str, value: Callable[[str, Object], Object]) -> 
     if not isinstance(metric, dict):
         raise Unreadable
     result: Object = {"type": metric.get("type", "")}
-    for member in _MEMBERS:
+    for member in _SOURCES:
         source = metric.get(member)
         if source is None:
             continue
@@ -107,20 +107,20 @@ def _from_v1(metric: Any, side: str, value: Callable[[str, Object], Object]) -> 
             amounts["averageValue"] = quantity.canonical(source["averageValue"])
         if (percentage := source.get(f"{side}AverageUtilization")) is not None:
             amounts["averageUtilization"] = percentage
-        result[member] = {**_about(member, source), side: value(member, amounts)}
+        result[member] = {**_source_from_v1(member, source), side: value(member, amounts)}
     return result
 
 
-def _about(member: str, source: ReadOnlyObject) -> Object:
+def _source_from_v1(member: str, source: ReadOnlyObject) -> Object:
     """Return name, selector and described object of a metric."""
     if member in ("resource", "containerResource"):
         return {name: source[name] for name in ("name", "container") if name in source}
     selector = source.get("metricSelector" if member == "external" else "selector")
-    metric = {"metric": {"name": source.get("metricName", ""), **_given(selector=selector)}}
+    metric = {"metric": {"name": source.get("metricName", ""), **_drop_none(selector=selector)}}
     return {"describedObject": source.get("target") or {}, **metric} if member == "object" else metric
 
 
-def _target(member: str, amounts: Object) -> Object:
+def _target_from_amounts(member: str, amounts: Object) -> Object:
     """Return a target with its type, which v1 does not store: it follows from the amounts."""
     match member:
         case "object":
@@ -137,7 +137,7 @@ def _target(member: str, amounts: Object) -> Object:
             return {"type": "Utilization" if "averageUtilization" in amounts else "AverageValue", **amounts}
 
 
-def _current(member: str, amounts: Object) -> Object:
+def _current_from_amounts(member: str, amounts: Object) -> Object:
     """Return a current value; a value that v1 always writes is zero if missing."""
     return {("value" if member in ("object", "external") else "averageValue"): "0", **amounts}
 
@@ -182,16 +182,16 @@ def behavior_from_internal(given: Any) -> Object:
 
 
 def _rules_from_internal(given: ReadOnlyObject) -> Object:
-    rules = _renamed(given, _RULES)
+    rules = _rename_fields(given, _RULES)
     if policies := rules.get("policies"):
-        rules["policies"] = [_renamed(policy, _POLICY) for policy in policies]
+        rules["policies"] = [_rename_fields(policy, _POLICY) for policy in policies]
     return rules
 
 
-def _renamed(given: ReadOnlyObject, names: tuple[tuple[str, str], ...]) -> Object:
+def _rename_fields(given: ReadOnlyObject, names: tuple[tuple[str, str], ...]) -> Object:
     folded = {name.lower(): value for name, value in given.items()}
     return {name: folded[name.lower()] for _, name in names if folded.get(name.lower()) is not None}
 
 
-def _given(**parts: Any) -> Object:
+def _drop_none(**parts: Any) -> Object:
     return {name: value for name, value in parts.items() if value is not None}

@@ -52,7 +52,7 @@ def default_cron_job(cron_job: Object, caps: Capabilities) -> None:
 # The controller appends 11 characters, a dash and the time in minutes, to name a job of at most 63 characters.
 NAME_LENGTH_MAX: Final = 52
 _POLICIES: Final = ("Allow", "Forbid", "Replace")
-_ZONE_PART: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
+_ZONE_SEGMENT: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 _TEMPLATE: Final = "spec.jobTemplate.spec"
 
 
@@ -149,7 +149,7 @@ def _validate_zone(zone: str) -> list[FieldError]:
         return [invalid(at, zone, "timeZone must be nil or non-empty string")]
     unknown = invalid(at, zone, f"unknown time zone {zone}")
     # The zone is looked up as a file, so path tricks are rejected first.
-    if any(part in (".", "..") or part[:1] == "-" or not _ZONE_PART.fullmatch(part) for part in zone.split("/")):
+    if any(part in (".", "..") or part[:1] == "-" or not _ZONE_SEGMENT.fullmatch(part) for part in zone.split("/")):
         return [unknown]
     errors = []
     if zone.lower() == "local":

@@ -12,9 +12,9 @@ from mockkube.api.fields import quoted
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _DESCRIPTORS: Final = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
-_SPAN: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
-_DURATION: Final = re.compile(rf"[-+]?(?:{_SPAN.pattern})+")
-_NANOS: Final = {
+_DURATION_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)")
+_DURATION: Final = re.compile(rf"[-+]?(?:{_DURATION_PART.pattern})+")
+_UNIT_NANOSECONDS: Final = {
     "ns": 1,
     "us": 10**3,
     "µs": 10**3,
@@ -31,7 +31,7 @@ _DIGITS_MAX: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Bounds:
+class _FieldBounds:
     """Smallest and largest number of a field, and names for some numbers."""
 
     least: int
@@ -40,23 +40,23 @@ class _Bounds:
 
 
 _FIELDS: Final = (
-    _Bounds(0, 59),
-    _Bounds(0, 23),
-    _Bounds(1, 31),
-    _Bounds(1, 12, {name: number for number, name in enumerate(_MONTHS, 1)}),
-    _Bounds(0, 6, {name: number for number, name in enumerate(_DAYS)}),
+    _FieldBounds(0, 59),
+    _FieldBounds(0, 23),
+    _FieldBounds(1, 31),
+    _FieldBounds(1, 12, {name: number for number, name in enumerate(_MONTHS, 1)}),
+    _FieldBounds(0, 6, {name: number for number, name in enumerate(_DAYS)}),
 )
 
 
-class _Unreadable(Exception):
+class _ScheduleError(Exception):
     """Error that carries the parser's message."""
 
 
 def schedule_complaint(text: str) -> str | None:
     """Return why the schedule cannot be parsed, or None."""
     try:
-        _read(text)
-    except _Unreadable as complaint:
+        _parse(text)
+    except _ScheduleError as complaint:
         return str(complaint)
     return None
 
@@ -72,37 +72,37 @@ def is_time_zone(name: str) -> bool:
     return True
 
 
-def _read(text: str) -> None:
+def _parse(text: str) -> None:
     if not text:
-        raise _Unreadable("empty spec string")
+        raise _ScheduleError("empty spec string")
     if text.startswith(("TZ=", "CRON_TZ=")):
         head, space, text = text.partition(" ")
         zone = head.partition("=")[2]
         if not space:
-            raise _Unreadable("invalid schedule format")
+            raise _ScheduleError("invalid schedule format")
         if not is_time_zone(zone):
-            raise _Unreadable(f"provided bad location {zone}: unknown time zone {zone}")
+            raise _ScheduleError(f"provided bad location {zone}: unknown time zone {zone}")
         text = text.strip()
     if text.startswith("@"):
-        _read_descriptor(text)
+        _parse_descriptor(text)
         return
     parts = text.split()
     if len(parts) != len(_FIELDS):
-        raise _Unreadable(f"expected exactly {len(_FIELDS)} fields, found {len(parts)}: [{' '.join(parts)}]")
+        raise _ScheduleError(f"expected exactly {len(_FIELDS)} fields, found {len(parts)}: [{' '.join(parts)}]")
     for part, bounds in zip(parts, _FIELDS, strict=True):
         # Go's FieldsFunc drops empty parts, so `1,,2` and even a lone comma are accepted.
         for expression in filter(None, part.split(",")):
-            _read_range(expression, bounds)
+            _parse_range(expression, bounds)
 
 
-def _read_descriptor(text: str) -> None:
+def _parse_descriptor(text: str) -> None:
     if text.startswith("@every "):
         duration = text.removeprefix("@every ")
         if not _is_duration(duration):
             detail = f"time: invalid duration {quoted(duration)}"
-            raise _Unreadable(f"failed to parse duration {text}: {detail}")
+            raise _ScheduleError(f"failed to parse duration {text}: {detail}")
     elif text not in _DESCRIPTORS:
-        raise _Unreadable(f"unrecognized descriptor: {text}")
+        raise _ScheduleError(f"unrecognized descriptor: {text}")
 
 
 def _is_duration(text: str) -> bool:
@@ -112,47 +112,49 @@ def _is_duration(text: str) -> bool:
     if len(text) > _DURATION_LENGTH_MAX or not _DURATION.fullmatch(text):
         return False
     longest = _INT64_MAX + text.startswith("-")
-    return sum(Decimal(number) * _NANOS[unit] for number, unit in _SPAN.findall(text)) <= longest
+    return sum(Decimal(number) * _UNIT_NANOSECONDS[unit] for number, unit in _DURATION_PART.findall(text)) <= longest
 
 
-def _read_range(expression: str, bounds: _Bounds) -> None:
+def _parse_range(expression: str, bounds: _FieldBounds) -> None:
     whole, *steps = expression.split("/")
     low, *high = whole.split("-")
     if low in ("*", "?"):
         start, end = bounds.least, bounds.most
     else:
-        start = _read_number(low, bounds)
+        start = _parse_number(low, bounds)
         if len(high) > 1:
-            raise _Unreadable(f"too many hyphens: {expression}")
-        end = _read_number(high[0], bounds) if high else start
+            raise _ScheduleError(f"too many hyphens: {expression}")
+        end = _parse_number(high[0], bounds) if high else start
     if len(steps) > 1:
-        raise _Unreadable(f"too many slashes: {expression}")
-    step = _read_integer(steps[0]) if steps else 1
+        raise _ScheduleError(f"too many slashes: {expression}")
+    step = _parse_integer(steps[0]) if steps else 1
     # `N/step` means from N to the end.
     if steps and not high:
         end = bounds.most
     if start < bounds.least:
-        raise _Unreadable(f"beginning of range ({start}) below minimum ({bounds.least}): {expression}")
+        raise _ScheduleError(f"beginning of range ({start}) below minimum ({bounds.least}): {expression}")
     if end > bounds.most:
-        raise _Unreadable(f"end of range ({end}) above maximum ({bounds.most}): {expression}")
+        raise _ScheduleError(f"end of range ({end}) above maximum ({bounds.most}): {expression}")
     if start > end:
-        raise _Unreadable(f"beginning of range ({start}) beyond end of range ({end}): {expression}")
+        raise _ScheduleError(f"beginning of range ({start}) beyond end of range ({end}): {expression}")
     if step == 0:
-        raise _Unreadable(f"step of range should be a positive number: {expression}")
+        raise _ScheduleError(f"step of range should be a positive number: {expression}")
 
 
-def _read_number(text: str, bounds: _Bounds) -> int:
+def _parse_number(text: str, bounds: _FieldBounds) -> int:
     number = bounds.names.get(text.lower())
-    return _read_integer(text) if number is None else number
+    return _parse_integer(text) if number is None else number
 
 
-def _read_integer(text: str) -> int:
+def _parse_integer(text: str) -> int:
     if not _INTEGER.fullmatch(text):
-        raise _Unreadable(f"failed to parse int from {text}: strconv.Atoi: parsing {quoted(text)}: invalid syntax")
+        raise _ScheduleError(f"failed to parse int from {text}: strconv.Atoi: parsing {quoted(text)}: invalid syntax")
     # A user may send thousands of digits, and int() takes quadratic time and raises past 4300 of them.
     number = int(text) if len(text.lstrip("+-0")) < _DIGITS_MAX else _INT64_MAX + 1
     if not -_INT64_MAX <= number <= _INT64_MAX:
-        raise _Unreadable(f"failed to parse int from {text}: strconv.Atoi: parsing {quoted(text)}: value out of range")
+        raise _ScheduleError(
+            f"failed to parse int from {text}: strconv.Atoi: parsing {quoted(text)}: value out of range"
+        )
     if number < 0:
-        raise _Unreadable(f"negative number ({number}) not allowed: {text}")
+        raise _ScheduleError(f"negative number ({number}) not allowed: {text}")
     return number

@@ -14,7 +14,7 @@ def count_indexes(text: str, completions: int) -> int:
     # upstream 1.36: pkg/apis/batch/validation/validation.go, validateIndexesFormat
     last, total = None, 0
     for part in text.split(",") if text else ():
-        first, end = _read_interval(part, completions)
+        first, end = _parse_interval(part, completions)
         if last is not None and last >= first:
             raise ValueError(f"non-increasing order, previous: {last}, current: {first}")
         total += end - first + 1
@@ -26,7 +26,7 @@ def common_index(completed: str, failed: str, completions: int) -> int | None:
     """Return the first index that is in both lists, ignoring malformed intervals."""
     if not completed or not failed:
         return None
-    done, lost = list(_intervals(completed, completions)), list(_intervals(failed, completions))
+    done, lost = list(_parse_intervals(completed, completions)), list(_parse_intervals(failed, completions))
     # Both lists are sorted, so they are merged like ordered intervals instead of being expanded: there may be 100,000
     # indexes.
     while done and lost:
@@ -37,29 +37,29 @@ def common_index(completed: str, failed: str, completions: int) -> int | None:
     return None
 
 
-def _intervals(text: str, completions: int) -> Iterator[tuple[int, int]]:
+def _parse_intervals(text: str, completions: int) -> Iterator[tuple[int, int]]:
     for part in text.split(","):
         try:
-            yield _read_interval(part, completions)
+            yield _parse_interval(part, completions)
         except ValueError:
             continue
 
 
-def _read_interval(text: str, completions: int) -> tuple[int, int]:
+def _parse_interval(text: str, completions: int) -> tuple[int, int]:
     first, *rest = text.split("-")
     if len(rest) > 1:
         detail = "violates the requirement that an index interval can have at most two parts separated by '-'"
         raise ValueError(f"the fragment {quoted(text)} {detail}")
-    start = _read_index(first, completions)
+    start = _parse_index(first, completions)
     if not rest:
         return start, start
-    end = _read_index(rest[0], completions)
+    end = _parse_index(rest[0], completions)
     if start >= end:
         raise ValueError(f"non-increasing order, previous: {start}, current: {end}")
     return start, end
 
 
-def _read_index(text: str, completions: int) -> int:
+def _parse_index(text: str, completions: int) -> int:
     if not _INTEGER.fullmatch(text):
         raise ValueError(f"cannot convert string to integer for index: {quoted(text)}")
     if int(text) >= completions:

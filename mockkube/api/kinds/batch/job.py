@@ -40,9 +40,9 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
 # upstream 1.36: pkg/apis/batch/v1/defaults.go
-_ENDLESS: Final = 2**31 - 1
+_UNLIMITED_BACKOFF: Final = 2**31 - 1
 # First version in which podReplacementPolicy has no gate.
-_REPLACEMENT_FOR_ALL: Final = Version(1, 37)
+_REPLACEMENT_POLICY_UNGATED: Final = Version(1, 37)
 
 
 def default_job(job: Object, caps: Capabilities) -> None:
@@ -53,11 +53,11 @@ def default_job(job: Object, caps: Capabilities) -> None:
     if "parallelism" not in spec:
         spec["parallelism"] = 1
         spec.setdefault("completions", 1)
-    spec.setdefault("backoffLimit", _ENDLESS if "backoffLimitPerIndex" in spec else 6)
+    spec.setdefault("backoffLimit", _UNLIMITED_BACKOFF if "backoffLimitPerIndex" in spec else 6)
     spec.setdefault("completionMode", "NonIndexed")
     spec.setdefault("suspend", False)
     spec.setdefault("manualSelector", False)
-    if caps.version >= _REPLACEMENT_FOR_ALL or caps.enabled("JobPodReplacementPolicy"):
+    if caps.version >= _REPLACEMENT_POLICY_UNGATED or caps.enabled("JobPodReplacementPolicy"):
         spec.setdefault("podReplacementPolicy", "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed")
     template = spec.setdefault("template", {})
     labels = template.get("metadata", {}).get("labels")
@@ -74,7 +74,7 @@ JOB_NAME_LABEL: Final = "batch.kubernetes.io/job-name"
 LEGACY_UID: Final = "controller-uid"
 UID: Final = "batch.kubernetes.io/controller-uid"
 _IMMUTABLE: Final = "field is immutable"
-_GATED: Final = {
+_FIELD_GATES: Final = {
     "successPolicy": "JobSuccessPolicy",
     "backoffLimitPerIndex": "JobBackoffLimitPerIndex",
     "maxFailedIndexes": "JobBackoffLimitPerIndex",
@@ -98,7 +98,7 @@ class JobStrategy(PodOwnerStrategy):
         super().prepare_create(obj, judge)
         if not judge.caps.enabled("JobManagedBy"):
             obj["spec"].pop("managedBy", None)
-        _drop_disabled(obj["spec"], {}, judge)
+        _drop_disabled_fields(obj["spec"], {}, judge)
         policy = obj["spec"].get("podFailurePolicy")
         if policy and not judge.caps.enabled("JobBackoffLimitPerIndex"):
             policy["rules"] = [rule for rule in policy.get("rules") or [] if rule.get("action") != "FailIndex"]
@@ -106,19 +106,23 @@ class JobStrategy(PodOwnerStrategy):
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored status; drop fields of disabled gates that are not in use."""
         if judge.subresource != "status":
-            _drop_disabled(new["spec"], old["spec"], judge)
+            _drop_disabled_fields(new["spec"], old["spec"], judge)
         super().prepare_update(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate generated labels, selector and every field."""
-        return _validate(obj, None, self.rules(judge))
+        return _validate_job(obj, None, self.rules(judge))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate as on creation with immutable fields, or validate the status."""
         if judge.subresource == "status":
             return validate_job_status(new, old, judge)
-        errors = _validate(new, old, self.rules(judge))
-        return errors + _validate_spec(new["spec"], old["spec"], self.rules(judge)) + _validate_change(new, old, judge)
+        errors = _validate_job(new, old, self.rules(judge))
+        return (
+            errors
+            + _validate_spec(new["spec"], old["spec"], self.rules(judge))
+            + _validate_immutable_fields(new, old, judge)
+        )
 
     def canonicalize(self, obj: Object) -> None:
         """Copy the template's labels to a job without labels."""
@@ -138,8 +142,8 @@ class JobStrategy(PodOwnerStrategy):
         return [] if unchanged or judge.subresource == "status" else job_spec_warnings(new["spec"], "spec", judge)
 
 
-def _drop_disabled(spec: Object, before: ReadOnlyObject, judge: Judge) -> None:
-    for name, gate in _GATED.items():
+def _drop_disabled_fields(spec: Object, before: ReadOnlyObject, judge: Judge) -> None:
+    for name, gate in _FIELD_GATES.items():
         if name not in before and not judge.caps.enabled(gate):
             spec.pop(name, None)
 
@@ -155,9 +159,9 @@ def _generate_selector(obj: Object) -> None:
     spec["selector"] = {**selector, "matchLabels": {UID: uid, **(selector.get("matchLabels") or {})}}
 
 
-def _validate(obj: ReadOnlyObject, old: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
+def _validate_job(obj: ReadOnlyObject, old: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
     spec, name = obj["spec"], obj["metadata"].get("name", "")
-    errors = _validate_generated(obj, old)
+    errors = _validate_generated_selector(obj, old)
     errors += _validate_spec(spec, old["spec"] if old else None, rules)
     # Pods of an indexed job have the hostname `job-index`, which is longest for the last index.
     if spec.get("completionMode") == INDEXED and (spec.get("completions") or 0) > 0:
@@ -181,7 +185,7 @@ def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: T
     return errors
 
 
-def _validate_generated(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
+def _validate_generated_selector(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
     spec = obj["spec"]
     if spec.get("manualSelector") or spec.get("selector") is None:
         return []
@@ -209,25 +213,25 @@ def _validate_generated(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list
     )
 
 
-def _validate_change(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+def _validate_immutable_fields(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
     spec, before = new["spec"], old["spec"]
     errors = _validate_completions(spec, before)
     if spec.get("selector") != before.get("selector"):
         errors.append(invalid("spec.selector", selector_form(spec.get("selector")), _IMMUTABLE))
-    errors += _validate_template_change(new, old, judge)
+    errors += _validate_template_update(new, old, judge)
     immutable_fields = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
     changed = [name for name in immutable_fields if spec.get(name) != before.get(name)]
-    return errors + [invalid(f"spec.{name}", _form(name, spec.get(name)), _IMMUTABLE) for name in changed]
+    return errors + [invalid(f"spec.{name}", _to_internal(name, spec.get(name)), _IMMUTABLE) for name in changed]
 
 
-def _form(name: str, value: Any) -> Any:
+def _to_internal(name: str, value: Any) -> Any:
     """Return a field of the spec as error messages print it."""
     if not isinstance(value, dict):
         return value
-    return _PRINTED[name](value)
+    return _INTERNAL_FORMS[name](value)
 
 
-def _failure_form(policy: ReadOnlyObject) -> dict[str, Any]:
+def _to_internal_failure_policy(policy: ReadOnlyObject) -> dict[str, Any]:
     rules = [
         {
             "Action": rule.get("action", ""),
@@ -248,7 +252,7 @@ def _failure_form(policy: ReadOnlyObject) -> dict[str, Any]:
     return {"Rules": rules or None}
 
 
-def _success_form(policy: ReadOnlyObject) -> dict[str, Any]:
+def _to_internal_success_policy(policy: ReadOnlyObject) -> dict[str, Any]:
     rules = [
         {"SucceededIndexes": rule.get("succeededIndexes"), "SucceededCount": rule.get("succeededCount")}
         for rule in policy.get("rules") or []
@@ -256,7 +260,7 @@ def _success_form(policy: ReadOnlyObject) -> dict[str, Any]:
     return {"Rules": rules or None}
 
 
-_PRINTED: Final = {"podFailurePolicy": _failure_form, "successPolicy": _success_form}
+_INTERNAL_FORMS: Final = {"podFailurePolicy": _to_internal_failure_policy, "successPolicy": _to_internal_success_policy}
 
 
 def _validate_completions(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
@@ -271,36 +275,36 @@ def _validate_completions(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[
     return [invalid("spec.completions", completions, "can only be modified in tandem with spec.parallelism")]
 
 
-def _may_change_template(old: ReadOnlyObject) -> bool:
+def _is_template_mutable(old: ReadOnlyObject) -> bool:
     """Return whether the job is suspended and no pod of it is active any more."""
     status = old.get("status") or {}
     is_idle = "startTime" not in status or is_true(status.get("conditions"), "Suspended")
     return bool(old["spec"].get("suspend")) and is_idle and not status.get("active")
 
 
-def _validate_template_change(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+def _validate_template_update(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
     # upstream 1.36: pkg/apis/batch/validation/validation.go, validatePodTemplateUpdate
-    suspended, mutable = bool(old["spec"].get("suspend")), _may_change_template(old)
+    suspended, mutable = bool(old["spec"].get("suspend")), _is_template_mutable(old)
     template, before = new["spec"].get("template") or {}, old["spec"].get("template") or {}
     if judge.caps.enabled("MutableSchedulingDirectivesForSuspendedJobs"):
         directives_mutable = mutable
     else:
         directives_mutable = suspended and "startTime" not in (old.get("status") or {})
     if directives_mutable:
-        before = _with_directives(before, template)
+        before = _copy_scheduling_directives(before, template)
     if suspended and mutable and judge.caps.enabled("MutablePodResourcesForSuspendedJobs"):
         pod = template.get("spec") or {}
-        if pod == _with_resources(before.get("spec") or {}, pod):
+        if pod == _copy_resources(before.get("spec") or {}, pod):
             return []
         return [invalid("spec.template.spec", internal_form("PodSpec", pod), _IMMUTABLE)]
     return [] if template == before else [invalid("spec.template", template_form(template), _IMMUTABLE)]
 
 
-def _with_directives(before: ReadOnlyObject, template: ReadOnlyObject) -> ReadOnlyObject:
+def _copy_scheduling_directives(before: ReadOnlyObject, template: ReadOnlyObject) -> ReadOnlyObject:
     """Return the old template with scheduling directives, labels and annotations of the new one."""
     old, new = before.get("spec") or {}, template.get("spec") or {}
-    pod = {name: value for name, value in old.items() if name not in _DIRECTIVES}
-    pod |= {name: new[name] for name in _DIRECTIVES if name in new and name != "affinity"}
+    pod = {name: value for name, value in old.items() if name not in _SCHEDULING_DIRECTIVES}
+    pod |= {name: new[name] for name in _SCHEDULING_DIRECTIVES if name in new and name != "affinity"}
     affinity = {name: value for name, value in (old.get("affinity") or {}).items() if name != "nodeAffinity"}
     if "nodeAffinity" in (new.get("affinity") or {}):
         affinity["nodeAffinity"] = new["affinity"]["nodeAffinity"]
@@ -314,10 +318,10 @@ def _with_directives(before: ReadOnlyObject, template: ReadOnlyObject) -> ReadOn
     return {**before, "metadata": metadata, "spec": pod}
 
 
-_DIRECTIVES: Final = ("affinity", "nodeSelector", "tolerations", "schedulingGates")
+_SCHEDULING_DIRECTIVES: Final = ("affinity", "nodeSelector", "tolerations", "schedulingGates")
 
 
-def _with_resources(before: ReadOnlyObject, pod: ReadOnlyObject) -> ReadOnlyObject:
+def _copy_resources(before: ReadOnlyObject, pod: ReadOnlyObject) -> ReadOnlyObject:
     """Return the old pod spec with the new resources of containers of the same name."""
     result = copy.deepcopy(dict(before))
     for kind in ("containers", "initContainers"):
@@ -334,16 +338,16 @@ def job_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a Job."""
     return [
         name_of(obj),
-        _status(obj),
-        _completions(obj),
-        _duration(obj, now),
+        _format_status(obj),
+        _format_completions(obj),
+        _format_duration(obj, now),
         age(obj, now),
         *containers(section(obj, "spec", "template")),
         format_selector(section(obj, "spec", "selector")),
     ]
 
 
-def _status(obj: ReadOnlyObject) -> str:
+def _format_status(obj: ReadOnlyObject) -> str:
     """Return the most important condition of a job."""
     if has_condition(obj, "Complete"):
         return "Complete"
@@ -356,7 +360,7 @@ def _status(obj: ReadOnlyObject) -> str:
     return next((kind for kind in transient if has_condition(obj, kind)), "Running")
 
 
-def _completions(obj: ReadOnlyObject) -> str:
+def _format_completions(obj: ReadOnlyObject) -> str:
     succeeded = number(obj, "status", "succeeded")
     if value_at(obj, "spec", "completions") is not None:
         return f"{succeeded}/{number(obj, 'spec', 'completions')}"
@@ -364,7 +368,7 @@ def _completions(obj: ReadOnlyObject) -> str:
     return f"{succeeded}/1 of {parallelism}" if parallelism > 1 else f"{succeeded}/1"
 
 
-def _duration(obj: ReadOnlyObject, now: datetime) -> str:
+def _format_duration(obj: ReadOnlyObject, now: datetime) -> str:
     started = parse_time(string(obj, "status", "startTime"))
     if started is None:
         return ""

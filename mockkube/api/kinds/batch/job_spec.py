@@ -46,12 +46,12 @@ EXIT_CODES_MAX: Final = 255
 CONDITIONS_MAX: Final = 20
 MANAGED_BY_BYTES_MAX: Final = 63
 INDEXES_BYTES_MAX: Final = 64 * 1024
-_MODES: Final = ("NonIndexed", INDEXED)
+_COMPLETION_MODES: Final = ("NonIndexed", INDEXED)
 _ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")
-_CODE_OPERATORS: Final = ("In", "NotIn")
+_EXIT_CODE_OPERATORS: Final = ("In", "NotIn")
 _STATUSES: Final = ("False", "True", "Unknown")
-_REPLACEMENTS: Final = ("Failed", "TerminatingOrFailed")
-_SUCCESS: Final[Shape] = (
+_REPLACEMENT_POLICIES: Final = ("Failed", "TerminatingOrFailed")
+_SUCCESS_POLICY_SHAPE: Final[Shape] = (
     (
         "Rules",
         "rules",
@@ -76,16 +76,16 @@ def validate_job_spec(
         errors += domain_prefixed_path(spec["managedBy"], f"{at}.managedBy")
         if names.byte_length(spec["managedBy"]) > MANAGED_BY_BYTES_MAX:
             errors.append(too_long(f"{at}.managedBy", MANAGED_BY_BYTES_MAX))
-    errors += _validate_mode(spec, at)
+    errors += _validate_completion_mode(spec, at)
     if spec.get("podFailurePolicy") is not None:
         errors += _validate_failure_policy(spec, f"{at}.podFailurePolicy")
     if spec.get("successPolicy") is not None:
         errors += _validate_success_policy(spec, f"{at}.successPolicy")
-    errors += _validate_replacement(spec, f"{at}.podReplacementPolicy")
+    errors += _validate_replacement_policy(spec, f"{at}.podReplacementPolicy")
     template = spec.get("template") or {}
     old = before.get("template") if before is not None else None
     errors += rules.validate(template, old, f"{at}.template")
-    return errors + _validate_restarts(spec, f"{at}.template.spec.restartPolicy")
+    return errors + _validate_restart_policy(spec, f"{at}.template.spec.restartPolicy")
 
 
 def job_spec_warnings(spec: ReadOnlyObject, at: str, judge: Judge) -> list[str]:
@@ -102,11 +102,11 @@ def job_spec_warnings(spec: ReadOnlyObject, at: str, judge: Judge) -> list[str]:
     return warnings + pod_template_warnings(spec.get("template") or {}, f"{at}.template", judge)
 
 
-def _validate_mode(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_completion_mode(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     mode = spec.get("completionMode")
     errors = []
-    if mode is not None and mode not in _MODES:
-        errors.append(not_supported(f"{at}.completionMode", mode, _MODES))
+    if mode is not None and mode not in _COMPLETION_MODES:
+        errors.append(not_supported(f"{at}.completionMode", mode, _COMPLETION_MODES))
     if mode == INDEXED:
         errors += _validate_indexed(spec, at)
     if mode in (None, "NonIndexed"):
@@ -144,7 +144,7 @@ def _validate_indexed(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     return errors
 
 
-def _choices(values: Collection[str]) -> str:
+def _valid_values_detail(values: Collection[str]) -> str:
     return f"valid values: [{' '.join(map(quoted, values))}]"
 
 
@@ -162,7 +162,7 @@ def _validate_failure_rule(rule: ReadOnlyObject, at: str, containers: set[str], 
     action, codes, conditions = rule.get("action", ""), rule.get("onExitCodes"), rule.get("onPodConditions")
     errors: list[FieldError] = []
     if not action:
-        errors.append(required(f"{at}.action", _choices(_ACTIONS)))
+        errors.append(required(f"{at}.action", _valid_values_detail(_ACTIONS)))
     elif action == "FailIndex" and not per_index:
         errors.append(invalid(f"{at}.action", action, "requires the backoffLimitPerIndex to be set"))
     else:
@@ -170,7 +170,7 @@ def _validate_failure_rule(rule: ReadOnlyObject, at: str, containers: set[str], 
     if codes is not None:
         errors += _validate_exit_codes(codes, f"{at}.onExitCodes", containers)
     if conditions:
-        errors += _validate_conditions(conditions, f"{at}.onPodConditions")
+        errors += _validate_pod_conditions(conditions, f"{at}.onPodConditions")
     if codes is not None and conditions:
         # Upstream omits the value from both of these errors (field.OmitValueType).
         detail = "specifying both OnExitCodes and OnPodConditions is not supported"
@@ -180,13 +180,13 @@ def _validate_failure_rule(rule: ReadOnlyObject, at: str, containers: set[str], 
     return errors
 
 
-def _validate_conditions(conditions: list[ReadOnlyObject], at: str) -> list[FieldError]:
+def _validate_pod_conditions(conditions: list[ReadOnlyObject], at: str) -> list[FieldError]:
     errors = [too_many(at, len(conditions), CONDITIONS_MAX)] if len(conditions) > CONDITIONS_MAX else []
     for index, pattern in enumerate(conditions):
         here, status = f"{at}[{index}]", pattern.get("status", "")
         errors += qualified(pattern.get("type", ""), f"{here}.type")
         if not status:
-            errors.append(required(f"{here}.status", _choices(_STATUSES)))
+            errors.append(required(f"{here}.status", _valid_values_detail(_STATUSES)))
         else:
             errors += one_of(status, f"{here}.status", _STATUSES)
     return errors
@@ -196,9 +196,9 @@ def _validate_exit_codes(codes: ReadOnlyObject, at: str, containers: set[str]) -
     operator, name, values = codes.get("operator", ""), codes.get("containerName"), codes.get("values") or []
     errors: list[FieldError] = []
     if not operator:
-        errors.append(required(f"{at}.operator", _choices(_CODE_OPERATORS)))
+        errors.append(required(f"{at}.operator", _valid_values_detail(_EXIT_CODE_OPERATORS)))
     else:
-        errors += one_of(operator, f"{at}.operator", _CODE_OPERATORS)
+        errors += one_of(operator, f"{at}.operator", _EXIT_CODE_OPERATORS)
     if name is not None and name not in containers:
         detail = "must be one of the container or initContainer names in the pod template"
         errors.append(invalid(f"{at}.containerName", name, detail))
@@ -220,7 +220,7 @@ def _validate_exit_codes(codes: ReadOnlyObject, at: str, containers: set[str]) -
 def _validate_success_policy(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     policy = spec["successPolicy"]
     if spec.get("completionMode") != INDEXED:
-        return [invalid(at, internal(policy, _SUCCESS), "requires indexed completion mode")]
+        return [invalid(at, internal(policy, _SUCCESS_POLICY_SHAPE), "requires indexed completion mode")]
     rules = policy.get("rules") or []
     errors = []
     if not rules:
@@ -260,16 +260,18 @@ def _validate_success_rule(rule: ReadOnlyObject, at: str, completions: int) -> l
     return errors
 
 
-def _validate_replacement(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_replacement_policy(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     policy = spec.get("podReplacementPolicy")
     if policy is None:
         return []
     # With a pod failure policy a failed pod is replaced only after its phase is final, since the policy reads exit
     # codes.
-    return one_of(policy, at, _REPLACEMENTS[:1] if spec.get("podFailurePolicy") is not None else _REPLACEMENTS)
+    return one_of(
+        policy, at, _REPLACEMENT_POLICIES[:1] if spec.get("podFailurePolicy") is not None else _REPLACEMENT_POLICIES
+    )
 
 
-def _validate_restarts(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_restart_policy(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy", "")
     if policy in ("", "Always"):
         return [required(at, 'valid values: "OnFailure", "Never"')]

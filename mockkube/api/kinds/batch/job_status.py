@@ -14,7 +14,7 @@ from mockkube.api.validation.numbers import nonnegatives
 _CONDITIONS: Final = "status.conditions"
 
 
-class _Side:
+class _JobState:
     """Conditions and status of one state of a job, read once."""
 
     __slots__ = ("active", "complete", "failed", "spec", "status", "succeeding", "targeted")
@@ -36,38 +36,38 @@ class _Side:
 def validate_job_status(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
     """Validate a change of the status."""
     # upstream 1.36: pkg/registry/batch/job/strategy.go, getStatusValidationOptions
-    now, was = _Side(new), _Side(old)
+    now, was = _JobState(new), _JobState(old)
     errors = nonnegatives(now.status, "status", "active", "succeeded", "failed", "ready", "terminating")
-    errors += _validate_uncounted(now)
+    errors += _validate_uncounted_pods(now)
     # With JobManagedBy other controllers write the status, too, so transitions are checked that only the built-in
     # controller made before.
     strict = judge.caps.enabled("JobManagedBy")
     if strict:
-        errors += _validate_completion(now, was) + _validate_end(now, was)
-        errors += _validate_indexes(now, was) + _validate_pods(now, was)
+        errors += _validate_completion_time(now, was) + _validate_finished(now, was)
+        errors += _validate_indexes(now, was) + _validate_pod_counts(now, was)
     # Since JobPodReplacementPolicy and JobManagedBy the controller sets SuccessCriteriaMet for every job, not only for
     # indexed jobs with a success policy.
     extended = strict or judge.caps.enabled("JobPodReplacementPolicy") or was.succeeding
-    errors += _validate_success(now, extended=extended)
+    errors += _validate_success_criteria(now, extended=extended)
     if strict:
-        errors += _validate_counters(now, was)
+        errors += _validate_terminal_and_counters(now, was)
     if was.succeeding and not now.succeeding:
-        errors.append(_condition("cannot disable the SuccessCriteriaMet=True condition"))
+        errors.append(_condition_error("cannot disable the SuccessCriteriaMet=True condition"))
     if was.complete and not was.succeeding and now.succeeding:
         detail = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions"
-        errors.append(_condition(detail))
+        errors.append(_condition_error(detail))
     return errors
 
 
-def _condition(detail: str) -> FieldError:
+def _condition_error(detail: str) -> FieldError:
     return FieldError(_CONDITIONS, detail)
 
 
-def _changed(now: _Side, was: _Side, *fields: str) -> bool:
+def _status_changed(now: _JobState, was: _JobState, *fields: str) -> bool:
     return any(now.status.get(name) != was.status.get(name) for name in fields)
 
 
-def _validate_uncounted(now: _Side) -> list[FieldError]:
+def _validate_uncounted_pods(now: _JobState) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
     for kind in ("succeeded", "failed"):
@@ -81,58 +81,60 @@ def _validate_uncounted(now: _Side) -> list[FieldError]:
     return errors
 
 
-def _validate_completion(now: _Side, was: _Side) -> list[FieldError]:
+def _validate_completion_time(now: _JobState, was: _JobState) -> list[FieldError]:
     done, started = now.status.get("completionTime"), now.status.get("startTime")
     # Each rule is checked only if one of its inputs changed, so that a stored status that violates it stays writable.
     completing = now.complete != was.complete
     errors = []
     if (completing or now.failed != was.failed) and now.complete and now.failed:
-        errors.append(_condition("cannot set Complete=True and Failed=true conditions"))
+        errors.append(_condition_error("cannot set Complete=True and Failed=true conditions"))
     if (completing or now.targeted != was.targeted) and now.complete and now.targeted:
-        errors.append(_condition("cannot set Complete=True and FailureTarget=true conditions"))
-    if completing or _changed(now, was, "completionTime"):
+        errors.append(_condition_error("cannot set Complete=True and FailureTarget=true conditions"))
+    if completing or _status_changed(now, was, "completionTime"):
         if done is not None and not now.complete:
             detail = "cannot set completionTime when there is no Complete=True condition"
             errors.append(invalid("status.completionTime", done, detail))
         if done is None and now.complete:
             errors.append(required("status.completionTime", "completionTime is required for Complete jobs"))
     ordered = done is None or started is None or parse_time(done) >= parse_time(started)
-    if _changed(now, was, "startTime", "completionTime") and not ordered:
+    if _status_changed(now, was, "startTime", "completionTime") and not ordered:
         errors.append(invalid("status.completionTime", done, "must be equal to or after `startTime`"))
     return errors
 
 
-def _validate_end(now: _Side, was: _Side) -> list[FieldError]:
+def _validate_finished(now: _JobState, was: _JobState) -> list[FieldError]:
     ending = now.finished != was.finished
     errors = []
-    if (now.failed != was.failed or _changed(now, was, "failedIndexes")) and now.failed and not now.targeted:
-        errors.append(_condition("cannot set Failed=True condition without the FailureTarget=true condition"))
+    if (now.failed != was.failed or _status_changed(now, was, "failedIndexes")) and now.failed and not now.targeted:
+        errors.append(_condition_error("cannot set Failed=True condition without the FailureTarget=true condition"))
     completing = now.complete != was.complete or now.succeeding != was.succeeding
     if completing and now.complete and not now.succeeding:
-        errors.append(_condition("cannot set Complete=True condition without the SuccessCriteriaMet=true condition"))
-    if (ending or _changed(now, was, "active")) and now.active > 0 and now.finished:
+        errors.append(
+            _condition_error("cannot set Complete=True condition without the SuccessCriteriaMet=true condition")
+        )
+    if (ending or _status_changed(now, was, "active")) and now.active > 0 and now.finished:
         errors.append(invalid("status.active", now.active, "active>0 is invalid for finished job"))
     # A suspended job with nothing to complete finishes without ever having started.
     nothing_to_do = now.spec.get("suspend") is True and now.spec.get("completions") == 0
-    starting = (ending or _changed(now, was, "startTime")) and not nothing_to_do
+    starting = (ending or _status_changed(now, was, "startTime")) and not nothing_to_do
     if starting and now.finished and "startTime" not in now.status:
         errors.append(required("status.startTime", "startTime is required for finished job"))
     uncounted = now.status.get("uncountedTerminatedPods") or {}
-    if (ending or _changed(now, was, "uncountedTerminatedPods")) and now.finished and any(uncounted.values()):
+    if (ending or _status_changed(now, was, "uncountedTerminatedPods")) and now.finished and any(uncounted.values()):
         shown = {"Succeeded": uncounted.get("succeeded"), "Failed": uncounted.get("failed")}
         errors.append(invalid("status.uncountedTerminatedPods", shown, "must be empty for finished job"))
     return errors
 
 
-def _validate_indexes(now: _Side, was: _Side) -> list[FieldError]:
+def _validate_indexes(now: _JobState, was: _JobState) -> list[FieldError]:
     done, lost = now.status.get("completedIndexes", ""), now.status.get("failedIndexes")
     completions, per_index = now.spec.get("completions"), now.spec.get("backoffLimitPerIndex") is not None
-    progressed, regressed = _changed(now, was, "completedIndexes"), _changed(now, was, "failedIndexes")
+    progressed, regressed = _status_changed(now, was, "completedIndexes"), _status_changed(now, was, "failedIndexes")
     errors: list[FieldError] = []
     if progressed and completions is not None:
-        errors += _validate_form("completedIndexes", done, completions)
+        errors += _validate_index_format("completedIndexes", done, completions)
     if regressed and completions is not None and per_index and lost is not None:
-        errors += _validate_form("failedIndexes", lost, completions)
+        errors += _validate_index_format("failedIndexes", lost, completions)
     if progressed and done and now.spec.get("completionMode") != INDEXED:
         detail = "cannot set non-empty completedIndexes when non-indexed completion mode"
         errors.append(invalid("status.completedIndexes", done, detail))
@@ -147,7 +149,7 @@ def _validate_indexes(now: _Side, was: _Side) -> list[FieldError]:
     return errors
 
 
-def _validate_form(name: str, text: str, completions: int) -> list[FieldError]:
+def _validate_index_format(name: str, text: str, completions: int) -> list[FieldError]:
     try:
         count_indexes(text, completions)
     except ValueError as error:
@@ -155,18 +157,18 @@ def _validate_form(name: str, text: str, completions: int) -> list[FieldError]:
     return []
 
 
-def _validate_pods(now: _Side, was: _Side) -> list[FieldError]:
+def _validate_pod_counts(now: _JobState, was: _JobState) -> list[FieldError]:
     terminating, ready = now.status.get("terminating") or 0, now.status.get("ready")
-    ending = now.finished != was.finished or _changed(now, was, "terminating")
+    ending = now.finished != was.finished or _status_changed(now, was, "terminating")
     errors = []
     if ending and terminating > 0 and now.finished:
         errors.append(invalid("status.terminating", terminating, "terminating>0 is invalid for finished job"))
-    if _changed(now, was, "ready", "active") and ready is not None and ready > now.active:
+    if _status_changed(now, was, "ready", "active") and ready is not None and ready > now.active:
         errors.append(invalid("status.ready", ready, "cannot set more ready pods than active"))
     return errors
 
 
-def _validate_success(now: _Side, *, extended: bool) -> list[FieldError]:
+def _validate_success_criteria(now: _JobState, *, extended: bool) -> list[FieldError]:
     policy, indexed = now.spec.get("successPolicy"), now.spec.get("completionMode") == INDEXED
     details = []
     if now.succeeding:
@@ -180,16 +182,18 @@ def _validate_success(now: _Side, *, extended: bool) -> list[FieldError]:
             details.append("cannot set SuccessCriteriaMet=True for Job without SuccessPolicy")
     elif policy is not None and now.complete:
         details.append("cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True")
-    return [_condition(detail) for detail in details]
+    return [_condition_error(detail) for detail in details]
 
 
-def _validate_counters(now: _Side, was: _Side) -> list[FieldError]:
+def _validate_terminal_and_counters(now: _JobState, was: _JobState) -> list[FieldError]:
     ended = (
         ("Failed", was.failed, now.failed),
         ("Complete", was.complete, now.complete),
         ("FailureTarget", was.targeted, now.targeted),
     )
-    errors = [_condition(f"cannot disable the terminal {name}=True condition") for name, had, has in ended if had > has]
+    errors = [
+        _condition_error(f"cannot disable the terminal {name}=True condition") for name, had, has in ended if had > has
+    ]
     spec = now.spec
     # Scaling an elastic indexed job down removes completed indexes, which lowers `succeeded`.
     elastic = spec.get("completionMode") == INDEXED and spec.get("completions") == spec.get("parallelism")
@@ -203,7 +207,7 @@ def _validate_counters(now: _Side, was: _Side) -> list[FieldError]:
     resuming = is_true(was.status.get("conditions"), "Suspended") and is_false(
         now.status.get("conditions"), "Suspended"
     )
-    restarted = "startTime" in was.status and _changed(now, was, "startTime") and not resuming
+    restarted = "startTime" in was.status and _status_changed(now, was, "startTime") and not resuming
     if restarted and not spec.get("suspend"):
         detail = "field is immutable for unsuspended job once set"
         errors.append(invalid("status.startTime", now.status.get("startTime"), detail))

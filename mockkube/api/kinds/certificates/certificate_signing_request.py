@@ -26,7 +26,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 SECONDS_MIN: Final = 600
 LEGACY_SIGNER: Final = "kubernetes.io/legacy-unknown"
 # Fields of the spec that the server sets from the authenticated user.
-_REQUESTER: Final = ("username", "uid", "groups", "extra")
+_USER_INFO_FIELDS: Final = ("username", "uid", "groups", "extra")
 _USAGES: Final = tuple(
     sorted(
         (
@@ -38,7 +38,7 @@ _USAGES: Final = tuple(
     )
 )
 _DECISIONS: Final = ("Approved", "Denied")
-_FINAL: Final = ("Approved", "Denied", "Failed")
+_PERMANENT_CONDITIONS: Final = ("Approved", "Denied", "Failed")
 _STATUSES: Final = ("False", "True", "Unknown")
 _CONDITIONS: Final = "status.conditions"
 
@@ -64,7 +64,7 @@ class CertificateSigningRequestStrategy(StatusStrategy):
     def prepare_create(self, obj: Object, judge: Judge) -> None:
         """Reset the status and set the requester from the authenticated user."""
         super().prepare_create(obj, judge)
-        for name in _REQUESTER:
+        for name in _USER_INFO_FIELDS:
             obj["spec"].pop(name, None)
         # Signers trust these fields, so what the client sent in them is discarded above.
         obj["spec"].update(judge.requester)
@@ -75,10 +75,10 @@ class CertificateSigningRequestStrategy(StatusStrategy):
         before = old.get("status") or {}
         match judge.subresource:
             case "status":
-                _keep_decisions(new, old)
-                _stamp(new, old, judge)
+                _restore_decisions(new, old)
+                _set_condition_times(new, old, judge)
             case "approval":
-                _stamp(new, old, judge)
+                _set_condition_times(new, old, judge)
                 conditions = (new.get("status") or {}).get("conditions")
                 status = {name: value for name, value in before.items() if name != "conditions"}
                 new["status"] = {**status, "conditions": conditions} if conditions else status
@@ -87,30 +87,30 @@ class CertificateSigningRequestStrategy(StatusStrategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate request, usages and signer."""
-        return _validate(obj, None)
+        return _validate_request(obj, None)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate as on creation, and changes of conditions and certificate."""
-        errors = _validate(new, old)
-        for kind in _FINAL:
-            if len(_of_kind(new, kind)) < len(_of_kind(old, kind)):
+        errors = _validate_request(new, old)
+        for kind in _PERMANENT_CONDITIONS:
+            if len(_conditions_of_type(new, kind)) < len(_conditions_of_type(old, kind)):
                 errors.append(forbidden(_CONDITIONS, f'updates may not remove a condition of type "{kind}"'))
         if judge.subresource != "approval":
             errors += _validate_decisions(new, old)
-        return errors + _validate_issued(new, old, issuing=judge.subresource == "status")
+        return errors + _validate_certificate_change(new, old, issuing=judge.subresource == "status")
 
 
 def _conditions(obj: ReadOnlyObject) -> list[Object]:
     return (obj.get("status") or {}).get("conditions") or []
 
 
-def _of_kind(obj: ReadOnlyObject, kind: str) -> list[Object]:
+def _conditions_of_type(obj: ReadOnlyObject, kind: str) -> list[Object]:
     return [each for each in _conditions(obj) if each.get("type") == kind]
 
 
-def _keep_decisions(new: Object, old: ReadOnlyObject) -> None:
+def _restore_decisions(new: Object, old: ReadOnlyObject) -> None:
     for kind in _DECISIONS:
-        before, given = _of_kind(old, kind), _conditions(new)
+        before, given = _conditions_of_type(old, kind), _conditions(new)
         indexes = [index for index, each in enumerate(given) if each.get("type") == kind]
         # A status update that adds or removes a decision is left alone here, so that validation rejects it instead of
         # silently reverting it.
@@ -119,20 +119,22 @@ def _keep_decisions(new: Object, old: ReadOnlyObject) -> None:
                 given[index_of_decision] = dict(condition)
 
 
-def _stamp(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+def _set_condition_times(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
     now = render_time(judge.now)
     for condition in _conditions(new):
         condition["lastUpdateTime"] = condition.get("lastUpdateTime") or now
         same = (
-            each for each in _of_kind(old, condition.get("type", "")) if each.get("status") == condition.get("status")
+            each
+            for each in _conditions_of_type(old, condition.get("type", ""))
+            if each.get("status") == condition.get("status")
         )
         since = next((each["lastTransitionTime"] for each in same if each.get("lastTransitionTime")), now)
         condition["lastTransitionTime"] = condition.get("lastTransitionTime") or since
 
 
-def _validate(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
+def _validate_request(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldError]:
     spec, before = obj["spec"], (old or {}).get("spec") or {}
-    message = _request_complaint(spec.get("request") or "")
+    message = _find_request_error(spec.get("request") or "")
     errors = [invalid("spec.request", spec.get("request"), message)] if message else []
     errors += _validate_usages(spec.get("usages") or [], before.get("usages") or [])
     signer = spec.get("signerName", "")
@@ -145,10 +147,10 @@ def _validate(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[FieldErro
         detail = "may not specify a duration less than 600 seconds (10 minutes)"
         errors.append(invalid("spec.expirationSeconds", seconds, detail))
     errors += _validate_conditions(obj, old)
-    issued, earlier = _certificate(obj), _certificate(old or {})
+    issued, earlier = _certificate_of(obj), _certificate_of(old or {})
     # A malformed certificate of an older server may be replaced by another malformed one.
-    if old is None or (issued != earlier and _certificate_complaint(earlier) is None):
-        message = _certificate_complaint(issued)
+    if old is None or (issued != earlier and _find_certificate_error(earlier) is None):
+        message = _find_certificate_error(issued)
         if message:
             errors.append(invalid("status.certificate", "<certificate data>", message))
     return errors
@@ -174,7 +176,7 @@ def _validate_conditions(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> lis
         at, kind, status = f"{_CONDITIONS}[{index}]", kinds[index], condition.get("status", "")
         if not kind and "" not in before:
             errors.append(required(f"{at}.type"))
-        allowed = ("True",) if kind in _FINAL else _STATUSES
+        allowed = ("True",) if kind in _PERMANENT_CONDITIONS else _STATUSES
         if not status:
             errors.append(required(f"{at}.status"))
         elif status not in allowed:
@@ -191,7 +193,7 @@ def _validate_conditions(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> lis
 def _validate_decisions(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
     errors = []
     for kind in _DECISIONS:
-        now, before = _of_kind(new, kind), _of_kind(old, kind)
+        now, before = _conditions_of_type(new, kind), _conditions_of_type(old, kind)
         if len(now) > len(before):
             errors.append(forbidden(_CONDITIONS, f'updates may not add a condition of type "{kind}"'))
         elif len(now) == len(before) and now != before:
@@ -201,8 +203,8 @@ def _validate_decisions(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldE
     return errors
 
 
-def _validate_issued(new: ReadOnlyObject, old: ReadOnlyObject, *, issuing: bool) -> list[FieldError]:
-    issued, before = _certificate(new), _certificate(old)
+def _validate_certificate_change(new: ReadOnlyObject, old: ReadOnlyObject, *, issuing: bool) -> list[FieldError]:
+    issued, before = _certificate_of(new), _certificate_of(old)
     if issued == before:
         return []
     if not issuing:
@@ -211,7 +213,7 @@ def _validate_issued(new: ReadOnlyObject, old: ReadOnlyObject, *, issuing: bool)
     return [forbidden("status.certificate", detail)] if before else []
 
 
-def _certificate(obj: ReadOnlyObject) -> Any:
+def _certificate_of(obj: ReadOnlyObject) -> Any:
     return (obj.get("status") or {}).get("certificate") or ""
 
 
@@ -237,7 +239,7 @@ def organizations(request: x509.CertificateSigningRequest) -> list[str]:
     return [str(name.value) for name in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
 
 
-def _request_complaint(encoded: str) -> str | None:
+def _find_request_error(encoded: str) -> str | None:
     try:
         signed = parse_request(encoded).is_signature_valid
     except ValueError as error:
@@ -245,7 +247,7 @@ def _request_complaint(encoded: str) -> str | None:
     return None if signed else "x509: signature check failed"
 
 
-def _certificate_complaint(encoded: str) -> str | None:
+def _find_certificate_error(encoded: str) -> str | None:
     text = base64.b64decode(encoded)
     if not text:
         return None
@@ -271,11 +273,11 @@ def signing_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         string(obj, "spec", "signerName") or NONE,
         string(obj, "spec", "username"),
         NONE if seconds is None else human_duration(timedelta(seconds=number(obj, "spec", "expirationSeconds"))),
-        _progress(obj),
+        _format_progress(obj),
     ]
 
 
-def _progress(obj: ReadOnlyObject) -> str:
+def _format_progress(obj: ReadOnlyObject) -> str:
     """Return the decision, with Failed and Issued if they apply."""
     kinds = {string(condition, "type") for condition in sections(obj, "status", "conditions")}
     # Both conditions are possible on objects of older servers; the denial counts.

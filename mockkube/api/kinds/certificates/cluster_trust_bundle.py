@@ -20,13 +20,13 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import immutable
 
 BUNDLE_BYTES_MAX: Final = 1024 * 1024
-_AT: Final = "spec.trustBundle"
-_HIDDEN: Final = "<value omitted>"
-_BLOCK: Final = re.compile(
+_BUNDLE_PATH: Final = "spec.trustBundle"
+_OMITTED_VALUE: Final = "<value omitted>"
+_PEM_BLOCK: Final = re.compile(
     r"^-----BEGIN (?P<type>[^\n]*?)-----[ \t]*\r?\n(?P<body>(?:(?!-----)[^\n]*\n)*)-----END (?P=type)-----",
     re.MULTILINE,
 )
-_HEADERS: Final = re.compile(r"(?:[^\n:]+:[^\n]*\n)+\s*")
+_PEM_HEADERS: Final = re.compile(r"(?:[^\n:]+:[^\n]*\n)+\s*")
 
 
 class ClusterTrustBundleStrategy(Strategy):
@@ -66,12 +66,12 @@ def _validate_signer(bundle: ReadOnlyObject) -> list[FieldError]:
     # become colons in the name, which is no valid subdomain as a whole.
     for field, is_prefix in (("generateName", True), ("name", False)):
         if value := metadata.get(field):
-            messages = _name_complaints(value, signer, is_prefix)
+            messages = _find_name_errors(value, signer, is_prefix)
             errors += [invalid(f"metadata.{field}", value, text) for text in messages]
     return errors + (validate_signer_name(signer, "spec.signerName") if signer else [])
 
 
-def _name_complaints(name: str, signer: str, is_prefix: bool) -> list[str]:
+def _find_name_errors(name: str, signer: str, is_prefix: bool) -> list[str]:
     if not signer:
         if ":" in name:
             return ['ClusterTrustBundle without signer name must not have ":" in its name']
@@ -84,29 +84,29 @@ def _name_complaints(name: str, signer: str, is_prefix: bool) -> list[str]:
 
 def _validate_certificates(text: str) -> list[FieldError]:
     if len(text.encode()) > BUNDLE_BYTES_MAX:
-        return [too_long(_AT, BUNDLE_BYTES_MAX)]
+        return [too_long(_BUNDLE_PATH, BUNDLE_BYTES_MAX)]
     errors: list[FieldError] = []
     indexes_by_content: dict[bytes, list[int]] = {}
-    for index, (kind, has_headers, content) in enumerate(_blocks(text)):
-        if message := _complaint(kind, has_headers, content):
-            errors.append(invalid(_AT, _HIDDEN, f"entry {index} {message}"))
+    for index, (kind, has_headers, content) in enumerate(_parse_pem_blocks(text)):
+        if message := _find_block_error(kind, has_headers, content):
+            errors.append(invalid(_BUNDLE_PATH, _OMITTED_VALUE, f"entry {index} {message}"))
         indexes_by_content.setdefault(content, []).append(index)
     # Upstream looks for duplicates only once every block is a certificate.
     if errors:
         return errors
     if not indexes_by_content:
-        return [invalid(_AT, _HIDDEN, "at least one trust anchor must be provided")]
+        return [invalid(_BUNDLE_PATH, _OMITTED_VALUE, "at least one trust anchor must be provided")]
     repeated = (indices for indices in indexes_by_content.values() if len(indices) > 1)
     texts = (" ".join(map(str, indices)) for indices in repeated)
-    return [invalid(_AT, _HIDDEN, f"duplicate trust anchor (indices [{each}])") for each in texts]
+    return [invalid(_BUNDLE_PATH, _OMITTED_VALUE, f"duplicate trust anchor (indices [{each}])") for each in texts]
 
 
-def _blocks(text: str) -> Iterator[tuple[str, bool, bytes]]:
+def _parse_pem_blocks(text: str) -> Iterator[tuple[str, bool, bytes]]:
     """Yield type, presence of headers and content of each PEM block."""
     # Go's pem.Decode skips text between blocks and blocks it cannot decode, so they are no error here.
-    for block in _BLOCK.finditer(text):
+    for block in _PEM_BLOCK.finditer(text):
         body = block["body"]
-        headers = _HEADERS.match(body)
+        headers = _PEM_HEADERS.match(body)
         encoded = "".join((body[headers.end() :] if headers else body).split())
         try:
             yield block["type"], headers is not None, base64.b64decode(encoded, validate=True)
@@ -114,7 +114,7 @@ def _blocks(text: str) -> Iterator[tuple[str, bool, bytes]]:
             continue
 
 
-def _complaint(kind: str, has_headers: bool, content: bytes) -> str | None:
+def _find_block_error(kind: str, has_headers: bool, content: bytes) -> str | None:
     if kind != "CERTIFICATE":
         return f"has bad block type: {kind}"
     if has_headers:

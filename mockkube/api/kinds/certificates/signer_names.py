@@ -6,7 +6,7 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, quoted, required, too_long
 from mockkube.api.printers.table import text_column
 
-_LENGTH_MAX = names.SUBDOMAIN_LENGTH_MAX * 2 + names.LABEL_LENGTH_MAX + 2
+SIGNER_NAME_LENGTH_MAX = names.SUBDOMAIN_LENGTH_MAX * 2 + names.LABEL_LENGTH_MAX + 2
 
 
 def validate_signer_name(name: str, at: str) -> list[FieldError]:
@@ -24,7 +24,7 @@ def validate_signer_name(name: str, at: str) -> list[FieldError]:
         detail = "should be a domain with at least two segments separated by dots"
         errors.append(invalid(at, domain, detail))
     errors += _validate_parts(path, at, names.dns_subdomain)
-    return [*errors, too_long(at, _LENGTH_MAX)] if len(name) > _LENGTH_MAX else errors
+    return [*errors, too_long(at, SIGNER_NAME_LENGTH_MAX)] if len(name) > SIGNER_NAME_LENGTH_MAX else errors
 
 
 def _validate_parts(text: str, at: str, rule: Callable[[str], list[str]]) -> list[FieldError]:

@@ -17,8 +17,8 @@ from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import immutable, qualified
 
-_GATED: Final = ("strategy", "preferredHolder")
-_OLDEST: Final = "OldestEmulationVersion"
+_ELECTION_FIELDS: Final = ("strategy", "preferredHolder")
+_OLDEST_EMULATION_VERSION: Final = "OldestEmulationVersion"
 _NUMBER: Final = "(0|[1-9][0-9]*)"
 _SEMVER: Final = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
 
@@ -35,13 +35,13 @@ class LeaseStrategy(Strategy):
     def prepare_create(self, obj: Object, judge: Judge) -> None:
         """Drop the fields of coordinated leader election if its gate is off."""
         if not judge.caps.enabled("CoordinatedLeaderElection"):
-            for name in _GATED:
+            for name in _ELECTION_FIELDS:
                 obj.get("spec", {}).pop(name, None)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Drop the fields of coordinated leader election if its gate is off and they are not stored."""
         if not judge.caps.enabled("CoordinatedLeaderElection"):
-            for name in _GATED:
+            for name in _ELECTION_FIELDS:
                 if name not in (old.get("spec") or {}):
                     new.get("spec", {}).pop(name, None)
 
@@ -84,14 +84,14 @@ class LeaseCandidateStrategy(Strategy):
         if emulated:
             errors += _validate_version(emulated, "spec.emulationVersion")
         errors += _validate_version(binary, "spec.binaryVersion") if binary else [required("spec.binaryVersion")]
-        if binary and emulated and _parse(binary) < _parse(emulated):
+        if binary and emulated and _parse_semver(binary) < _parse_semver(emulated):
             detail = "must be greater than or equal to `emulationVersion`"
             errors.append(invalid("spec.binaryVersion", binary, detail))
         strategy = spec.get("strategy", "")
         if not strategy:
             return [*errors, required("spec.strategy")]
-        if strategy == _OLDEST and _parse(emulated) == _parse(""):
-            detail = f"must be specified when `strategy` is '{_OLDEST}'"
+        if strategy == _OLDEST_EMULATION_VERSION and _parse_semver(emulated) == _parse_semver(""):
+            detail = f"must be specified when `strategy` is '{_OLDEST_EMULATION_VERSION}'"
             errors.append(required("spec.emulationVersion", detail))
         return errors + _validate_strategy(strategy, "spec.strategy")
 
@@ -105,14 +105,18 @@ def _validate_strategy(strategy: str, at: str) -> list[FieldError]:
     # The doubled `.strategy` of the path is upstream's.
     if "/" in strategy:
         return qualified(strategy, f"{at}.strategy")
-    return [] if strategy == _OLDEST else [not_supported(f"{at}.strategy", strategy, (_OLDEST,))]
+    return (
+        []
+        if strategy == _OLDEST_EMULATION_VERSION
+        else [not_supported(f"{at}.strategy", strategy, (_OLDEST_EMULATION_VERSION,))]
+    )
 
 
 def _validate_version(text: str, at: str) -> list[FieldError]:
     return [] if _SEMVER.fullmatch(text) else [invalid(at, text, "must be a valid semantic version")]
 
 
-def _parse(text: str) -> tuple[int, int, int, bool, list[tuple[int, str]]]:
+def _parse_semver(text: str) -> tuple[int, int, int, bool, list[tuple[int, str]]]:
     """Return a sort key of a semantic version; that of 0.0.0 if it is malformed."""
     match = _SEMVER.fullmatch(text)
     if match is None:

@@ -101,10 +101,10 @@ def _validate_port(each: ReadOnlyObject, at: str, *, named: bool) -> list[FieldE
 
 def endpoints_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of Endpoints."""
-    return [name_of(obj), _endpoints(obj), age(obj, now)]
+    return [name_of(obj), _format_endpoints(obj), age(obj, now)]
 
 
-def _endpoints(obj: ReadOnlyObject) -> str:
+def _format_endpoints(obj: ReadOnlyObject) -> str:
     """Return every address with every port; bare addresses for subsets without ports."""
     subsets = sections(obj, "subsets")
     addresses_and_ports: list[str] = []
@@ -112,12 +112,14 @@ def _endpoints(obj: ReadOnlyObject) -> str:
         addresses = [string(address, "ip") for address in sections(subset, "addresses")]
         ports = sections(subset, "ports")
         addresses_and_ports += (
-            addresses if not ports else [_joined(ip, number(port, "port")) for port in ports for ip in addresses]
+            addresses
+            if not ports
+            else [_join_host_port(ip, number(port, "port")) for port in ports for ip in addresses]
         )
     return shortened(addresses_and_ports, len(addresses_and_ports), empty="" if subsets else NONE)
 
 
-def _joined(ip: str, port: int) -> str:
+def _join_host_port(ip: str, port: int) -> str:
     return f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
 
 

@@ -49,11 +49,20 @@ def core_from_events(obj: Object) -> Object:
     return converted
 
 
-_OBJECT: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-_UNSET: Final = ("firstTimestamp", "lastTimestamp", "count", "source")
+_REFERENCE_FIELDS: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_CORE_ONLY_FIELDS: Final = ("firstTimestamp", "lastTimestamp", "count", "source")
 # `reason` is listed twice because upstream checks it twice.
-_BEFORE_TIME: Final = ("reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reason", "type")
-_AFTER_TIME: Final = ("action", "related", "reportingController", "reportingInstance")
+_IMMUTABLE_BEFORE_EVENT_TIME: Final = (
+    "reason",
+    "message",
+    "source",
+    "firstTimestamp",
+    "lastTimestamp",
+    "count",
+    "reason",
+    "type",
+)
+_IMMUTABLE_AFTER_EVENT_TIME: Final = ("action", "related", "reportingController", "reportingInstance")
 _STORED_NAMES: Final = {"reportingController": "reportingComponent"}
 
 
@@ -63,7 +72,7 @@ class EventStrategy(Strategy):
     native = False
     allow_create_on_update = True
     selectable = (
-        *(f"involvedObject.{name}" for name in _OBJECT),
+        *(f"involvedObject.{name}" for name in _REFERENCE_FIELDS),
         "reason",
         "reportingComponent",
         "source",
@@ -87,7 +96,7 @@ class EventStrategy(Strategy):
             "source": (obj.get("source") or {}).get("component") or reporter,
             "type": obj.get("type", ""),
         }
-        for name in _OBJECT:
+        for name in _REFERENCE_FIELDS:
             fields[f"involvedObject.{name}"] = fields[f"regarding.{name}"] = involved.get(name, "")
         return fields
 
@@ -95,7 +104,7 @@ class EventStrategy(Strategy):
         """Validate the namespace and, if eventTime is set, the reporting controller."""
         errors = self._validate_namespace(obj)
         if obj.get("eventTime"):
-            errors += self._validate_report(obj)
+            errors += self._validate_new_style(obj)
         return errors + formed(obj["metadata"].get("namespace", ""), "namespace", names.dns_subdomain)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
@@ -114,7 +123,7 @@ class EventStrategy(Strategy):
             belongs = namespace == about or (not about and namespace == "default")
         return [] if belongs else [invalid("involvedObject.namespace", about, "does not match event.namespace")]
 
-    def _validate_report(self, obj: ReadOnlyObject) -> list[FieldError]:
+    def _validate_new_style(self, obj: ReadOnlyObject) -> list[FieldError]:
         controller = obj.get("reportingComponent", "")
         errors = [] if controller else [required(self.reporter)]
         errors += qualified(controller, self.reporter)
@@ -128,7 +137,7 @@ class EventsEventStrategy(EventStrategy):
 
     # upstream 1.36: pkg/apis/events/v1/conversion.go
     native = True
-    selectable = (*(f"regarding.{name}" for name in _OBJECT), "reason", "reportingController", "type")
+    selectable = (*(f"regarding.{name}" for name in _REFERENCE_FIELDS), "reason", "reportingController", "type")
     reporter = "reportingController"
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
@@ -142,17 +151,17 @@ class EventsEventStrategy(EventStrategy):
             errors.append(required("eventTime"))
         if obj.get("type") not in ("Normal", "Warning"):
             errors.append(invalid("type", "", f"has invalid value: {obj.get('type', '')}"))
-        return errors + [invalid(name, "", "needs to be unset") for name in _UNSET if obj.get(name)]
+        return errors + [invalid(name, "", "needs to be unset") for name in _CORE_ONLY_FIELDS if obj.get(name)]
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Reject changes of anything but the series."""
         errors = super().validate_update(new, old, judge)
         if new.get("series") != old.get("series"):
             errors += _validate_series(new)
-        for name in ("involvedObject", *_BEFORE_TIME, "eventTime", *_AFTER_TIME):
+        for name in ("involvedObject", *_IMMUTABLE_BEFORE_EVENT_TIME, "eventTime", *_IMMUTABLE_AFTER_EVENT_TIME):
             stored = _STORED_NAMES.get(name, name)
             if new.get(stored) != old.get(stored):
-                errors.append(invalid(name, _shown(new, stored), "field is immutable"))
+                errors.append(invalid(name, _to_internal(new, stored), "field is immutable"))
         return errors
 
 
@@ -173,12 +182,14 @@ def _validate_series(obj: ReadOnlyObject) -> list[FieldError]:
     return errors if series.get("lastObservedTime") else [*errors, required("series.lastObservedTime")]
 
 
-def _shown(obj: ReadOnlyObject, name: str) -> object:
+def _to_internal(obj: ReadOnlyObject, name: str) -> object:
     """Return a field as error messages print it."""
     value = obj.get(name)
     match name:
         case "involvedObject" | "related":
-            return value and {go: value.get(go[0].lower() + go[1:], "") for go in _GO_OBJECT} | _go_api(value)
+            return value and {
+                go: value.get(go[0].lower() + go[1:], "") for go in _GO_REFERENCE_FIELDS
+            } | _go_initialisms(value)
         case "source":
             source = value or {}
             return {"Component": source.get("component", ""), "Host": source.get("host", "")}
@@ -190,10 +201,10 @@ def _shown(obj: ReadOnlyObject, name: str) -> object:
             return value or ""
 
 
-_GO_OBJECT: Final = ("Kind", "Namespace", "Name", "UID", "APIVersion", "ResourceVersion", "FieldPath")
+_GO_REFERENCE_FIELDS: Final = ("Kind", "Namespace", "Name", "UID", "APIVersion", "ResourceVersion", "FieldPath")
 
 
-def _go_api(reference: ReadOnlyObject) -> dict[str, str]:
+def _go_initialisms(reference: ReadOnlyObject) -> dict[str, str]:
     return {"UID": reference.get("uid", ""), "APIVersion": reference.get("apiVersion", "")}
 
 
@@ -210,8 +221,10 @@ class Shape:
     controller: str
 
 
-_CORE = Shape("involvedObject", "message", "firstTimestamp", "lastTimestamp", "count", "source", "reportingComponent")
-_EVENTS = Shape(
+_CORE_FIELDS = Shape(
+    "involvedObject", "message", "firstTimestamp", "lastTimestamp", "count", "source", "reportingComponent"
+)
+_EVENTS_FIELDS = Shape(
     about="regarding",
     message="note",
     first="deprecatedFirstTimestamp",
@@ -224,48 +237,48 @@ _EVENTS = Shape(
 
 def event_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of an Event."""
-    shape = _EVENTS if string(obj, "apiVersion").startswith("events.k8s.io/") else _CORE
-    first = _first_seen(obj, shape, now)
+    shape = _EVENTS_FIELDS if string(obj, "apiVersion").startswith("events.k8s.io/") else _CORE_FIELDS
+    first = _format_first_seen(obj, shape, now)
     about = section(obj, shape.about)
     return [
-        _last_seen(obj, shape, now, first),
+        _format_last_seen(obj, shape, now, first),
         string(obj, "type"),
         string(obj, "reason"),
-        _object(about),
+        _format_object(about),
         string(about, "fieldPath"),
-        _source(obj, shape),
+        _format_source(obj, shape),
         string(obj, shape.message).strip(),
         first,
-        _count(obj, shape),
+        _count_occurrences(obj, shape),
         name_of(obj),
     ]
 
 
-def _first_seen(obj: ReadOnlyObject, shape: Shape, now: datetime) -> str:
+def _format_first_seen(obj: ReadOnlyObject, shape: Shape, now: datetime) -> str:
     first = since(string(obj, shape.first), now)
     return since(string(obj, "eventTime"), now) if first == UNKNOWN else first
 
 
-def _last_seen(obj: ReadOnlyObject, shape: Shape, now: datetime, first: str) -> str:
+def _format_last_seen(obj: ReadOnlyObject, shape: Shape, now: datetime, first: str) -> str:
     if value_at(obj, "series") is not None:
         return since(string(obj, "series", "lastObservedTime"), now)
     last = since(string(obj, shape.last), now)
     return first if last == UNKNOWN else last
 
 
-def _count(obj: ReadOnlyObject, shape: Shape) -> int:
+def _count_occurrences(obj: ReadOnlyObject, shape: Shape) -> int:
     """Return the number of occurrences; events without a count occurred once."""
     if value_at(obj, "series") is not None:
         return number(obj, "series", "count")
     return number(obj, shape.count) or 1
 
 
-def _object(about: ReadOnlyObject) -> str:
+def _format_object(about: ReadOnlyObject) -> str:
     kind, name = string(about, "kind").lower(), string(about, "name")
     return f"{kind}/{name}" if name else kind
 
 
-def _source(obj: ReadOnlyObject, shape: Shape) -> str:
+def _format_source(obj: ReadOnlyObject, shape: Shape) -> str:
     component = string(obj, shape.source, "component") or string(obj, shape.controller)
     instance = string(obj, shape.source, "host") or string(obj, "reportingInstance")
     return f"{component}, {instance}" if instance else component

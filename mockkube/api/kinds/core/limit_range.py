@@ -38,7 +38,7 @@ def _default_container_limits(item: Object) -> None:
 
 
 _TYPES: Final = ("Pod", "Container", "PersistentVolumeClaim")
-_MILLI_MAX: Final = (2**63 - 1) // 1000
+_MILLI_SAFE_MAX: Final = (2**63 - 1) // 1000
 
 
 class LimitRangeStrategy(Strategy):
@@ -107,7 +107,7 @@ def _validate_limit(limit: ReadOnlyObject, kind: str, at: str) -> list[FieldErro
 
 def _validate_amounts(amounts: dict[str, Quantity], key: str, at: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    for rule in _ORDER:
+    for rule in _AMOUNT_ORDER:
         low, high = amounts.get(rule.low), amounts.get(rule.high)
         if low is not None and high is not None and low > high:
             detail = f"{rule.low_text} value {low} is greater than {rule.high_text} value {high}"
@@ -116,7 +116,7 @@ def _validate_amounts(amounts: dict[str, Quantity], key: str, at: str) -> list[F
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
+class _AmountOrder:
     """Two amounts in ascending order, their names in the message, and the field and value it reports."""
 
     low: str
@@ -128,13 +128,13 @@ class _Order:
 
 
 # `min` above `default` is reported at `default` but with the value of `min`, as upstream does.
-_ORDER: Final = (
-    _Order("min", "max", "min", "max", "min", "min"),
-    _Order("min", "defaultRequest", "min", "default request", "defaultRequest", "defaultRequest"),
-    _Order("defaultRequest", "max", "default request", "max", "defaultRequest", "defaultRequest"),
-    _Order("defaultRequest", "default", "default request", "default limit", "defaultRequest", "defaultRequest"),
-    _Order("min", "default", "min", "default", "default", "min"),
-    _Order("default", "max", "default", "max", "default", "max"),
+_AMOUNT_ORDER: Final = (
+    _AmountOrder("min", "max", "min", "max", "min", "min"),
+    _AmountOrder("min", "defaultRequest", "min", "default request", "defaultRequest", "defaultRequest"),
+    _AmountOrder("defaultRequest", "max", "default request", "max", "defaultRequest", "defaultRequest"),
+    _AmountOrder("defaultRequest", "default", "default request", "default limit", "defaultRequest", "defaultRequest"),
+    _AmountOrder("min", "default", "min", "default", "default", "min"),
+    _AmountOrder("default", "max", "default", "max", "default", "max"),
 )
 
 
@@ -149,7 +149,7 @@ def _validate_ratio(amounts: dict[str, Quantity], key: str, at: str) -> list[Fie
         return errors
     # Upstream computes with milli-values where they fit in 64 bits, else with rounded values; the printed ratio depends
     # on that.
-    if max(ratio.value(), minimum.value(), maximum.value()) < _MILLI_MAX:
+    if max(ratio.value(), minimum.value(), maximum.value()) < _MILLI_SAFE_MAX:
         bound, top, bottom = ratio.milli() / 1000, maximum.milli(), minimum.milli()
     else:
         bound, top, bottom = float(ratio.value()), maximum.value(), minimum.value()

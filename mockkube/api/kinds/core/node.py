@@ -28,10 +28,10 @@ def default_node(node: Object, caps: Capabilities) -> None:
         status.setdefault("allocatable", dict(status["capacity"]))
     round_up(status.get("capacity"))
     round_up(status.get("allocatable"))
-    _match_ranges(node.setdefault("spec", {}))
+    _align_pod_cidrs(node.setdefault("spec", {}))
 
 
-def _match_ranges(spec: Object) -> None:
+def _align_pod_cidrs(spec: Object) -> None:
     """Align `podCIDR` and `podCIDRs`; if they differ, `podCIDR` wins."""
     # upstream 1.36: pkg/apis/core/v1/conversion.go
     cidr, cidrs = spec.get("podCIDR"), spec.get("podCIDRs")
@@ -51,7 +51,7 @@ class NodeStrategy(Strategy):
         # Dynamic kubelet configuration was removed in 1.26; only objects stored before still have these fields.
         obj.get("spec", {}).pop("configSource", None)
         obj.get("status", {}).pop("config", None)
-        _drop_disabled(obj.get("status", {}), judge)
+        _drop_disabled_status_fields(obj.get("status", {}), judge)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored status, or on the status subresource the stored spec."""
@@ -99,7 +99,7 @@ class NodeStrategy(Strategy):
         return {"spec.unschedulable": "true" if obj.get("spec", {}).get("unschedulable") else "false"}
 
 
-def _drop_disabled(status: Object, judge: Judge) -> None:
+def _drop_disabled_status_fields(status: Object, judge: Judge) -> None:
     """Drop fields of disabled gates from the status of a new node."""
     # Two features read runtimeHandlers, so the field goes only if both are off.
     if not is_on(judge.caps, "RecursiveReadOnlyMounts") and not is_on(judge.caps, "UserNamespacesSupport"):
@@ -120,19 +120,19 @@ def node_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     architecture = string(info, "architecture")
     return [
         name_of(obj),
-        _status(obj),
-        _roles(obj),
+        _format_status(obj),
+        _format_roles(obj),
         age(obj, now),
         string(info, "kubeletVersion"),
-        _address(obj, "InternalIP"),
-        _address(obj, "ExternalIP"),
+        _find_address(obj, "InternalIP"),
+        _find_address(obj, "ExternalIP"),
         string(info, "osImage") or UNKNOWN,
         f"{kernel} ({architecture})" if architecture else kernel,
         string(info, "containerRuntimeVersion") or UNKNOWN,
     ]
 
 
-def _status(obj: ReadOnlyObject) -> str:
+def _format_status(obj: ReadOnlyObject) -> str:
     """Return the status of the last Ready condition, and SchedulingDisabled if cordoned."""
     ready = [condition for condition in sections(obj, "status", "conditions") if condition.get("type") == "Ready"]
     status = "Unknown"
@@ -141,7 +141,7 @@ def _status(obj: ReadOnlyObject) -> str:
     return f"{status},SchedulingDisabled" if truth(obj, "spec", "unschedulable") else status
 
 
-def _roles(obj: ReadOnlyObject) -> str:
+def _format_roles(obj: ReadOnlyObject) -> str:
     roles = set()
     for key, value in section(obj, "metadata", "labels").items():
         if key.startswith(ROLE_PREFIX):
@@ -151,7 +151,7 @@ def _roles(obj: ReadOnlyObject) -> str:
     return ",".join(sorted(roles - {""})) or NONE
 
 
-def _address(obj: ReadOnlyObject, kind: str) -> str:
+def _find_address(obj: ReadOnlyObject, kind: str) -> str:
     addresses = sections(obj, "status", "addresses")
     return next((string(address, "address") for address in addresses if address.get("type") == kind), NONE)
 

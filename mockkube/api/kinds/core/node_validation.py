@@ -20,12 +20,12 @@ from mockkube.api.validation.labels import validate_label_name
 
 TAINTS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/taints"
 AVOID_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/preferAvoidPods"
-_FEATURE: Final = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
-_FEATURE_FORM: Final = (
+_FEATURE_NAME: Final = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
+_FEATURE_NAME_DETAIL: Final = (
     "must start with an UpperCamelCase segment, with subsequent segments separated by '/' "
     "(e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
 )
-_ONE_REFERENCE: Final = "exactly one reference subfield must be non-nil"
+_ONE_REFERENCE_DETAIL: Final = "exactly one reference subfield must be non-nil"
 
 
 def validate_node(node: ReadOnlyObject, *, strict_addresses: bool) -> list[FieldError]:
@@ -35,13 +35,13 @@ def validate_node(node: ReadOnlyObject, *, strict_addresses: bool) -> list[Field
     if "taints" in spec:
         # The path `metadata.taints` is upstream's, here and below.
         errors += validate_taints(spec["taints"], "metadata.taints")
-    errors += _validate_amounts(status)
+    errors += _validate_resources(status)
     capacity = status.get("nodeInfo", {}).get("swap", {}).get("capacity")
     if capacity is not None and capacity <= 0:
         errors.append(invalid("metadata.nodeSwapStatus.capacity", capacity, "must be greater than zero"))
     errors += _validate_features(status.get("declaredFeatures", ()))
     if "podCIDRs" in spec:
-        errors += _validate_ranges(spec["podCIDRs"], strict_addresses)
+        errors += _validate_pod_cidrs(spec["podCIDRs"], strict_addresses)
     return errors
 
 
@@ -50,21 +50,21 @@ def _validate_annotations(annotations: Mapping[str, str]) -> list[FieldError]:
     at = "metadata.annotations"
     errors: list[FieldError] = []
     if text := annotations.get(TAINTS_ANNOTATION):
-        taints = _annotated(text)
+        taints = _parse_annotation(text)
         if isinstance(taints, str):
             errors.append(invalid(at, TAINTS_ANNOTATION, taints))
         else:
             errors += validate_taints(taints or (), f"{at}.{TAINTS_ANNOTATION}")
     if text := annotations.get(AVOID_ANNOTATION):
-        avoided = _annotated(text)
+        avoided = _parse_annotation(text)
         if isinstance(avoided, str):
             errors.append(invalid(f"{at}.AvoidPods", AVOID_ANNOTATION, avoided))
         else:
-            errors += _validate_avoided(avoided, f"{at}.{AVOID_ANNOTATION}")
+            errors += _validate_avoid_pods(avoided, f"{at}.{AVOID_ANNOTATION}")
     return errors
 
 
-def _annotated(text: str) -> Any:
+def _parse_annotation(text: str) -> Any:
     """Return the JSON value of an annotation, or the error message if it has none."""
     try:
         value = json.loads(text)
@@ -74,7 +74,7 @@ def _annotated(text: str) -> Any:
     return "json: cannot unmarshal string into Go value" if isinstance(value, str) else value
 
 
-def _validate_avoided(avoided: Any, at: str) -> list[FieldError]:
+def _validate_avoid_pods(avoided: Any, at: str) -> list[FieldError]:
     entries = avoided.get("preferAvoidPods") or () if isinstance(avoided, dict) else ()
     errors = []
     for i, entry in enumerate(entries):
@@ -87,7 +87,7 @@ def _validate_avoided(avoided: Any, at: str) -> list[FieldError]:
     return errors
 
 
-def _validate_amounts(status: ReadOnlyObject) -> list[FieldError]:
+def _validate_resources(status: ReadOnlyObject) -> list[FieldError]:
     errors: list[FieldError] = []
     for kind in ("capacity", "allocatable"):
         for name, amount in status.get(kind, {}).items():
@@ -104,18 +104,18 @@ def _validate_features(features: Sequence[str]) -> list[FieldError]:
         # The list must be sorted, so that comparing neighbors finds every duplicate.
         elif i and features[i - 1] > name:
             errors.append(invalid(at, name, "list must be sorted alphabetically"))
-        if text := _feature_error(name):
+        if text := _find_feature_error(name):
             errors.append(invalid(at, name, f'invalid feature name "{name}": {text}'))
     return errors
 
 
-def _feature_error(name: str) -> str:
+def _find_feature_error(name: str) -> str:
     if names.byte_length(name) > names.SUBDOMAIN_LENGTH_MAX:
         return f"must be no more than {names.SUBDOMAIN_LENGTH_MAX} characters"
-    return "" if _FEATURE.fullmatch(name) else _FEATURE_FORM
+    return "" if _FEATURE_NAME.fullmatch(name) else _FEATURE_NAME_DETAIL
 
 
-def _validate_ranges(ranges: Sequence[str], strict_addresses: bool) -> list[FieldError]:
+def _validate_pod_cidrs(ranges: Sequence[str], strict_addresses: bool) -> list[FieldError]:
     at = "spec.podCIDRs"
     errors: list[FieldError] = []
     for i, value in enumerate(ranges):
@@ -138,20 +138,20 @@ def validate_node_change(new: ReadOnlyObject, old: ReadOnlyObject) -> list[Field
     """Validate a change of a node, by any resource, except its metadata."""
     spec, status, before = new.get("spec", {}), new.get("status", {}), old.get("spec", {})
     errors = _validate_annotations(new["metadata"].get("annotations", {}))
-    errors += _validate_amounts(status)
+    errors += _validate_resources(status)
     errors += _validate_features(status.get("declaredFeatures", ()))
     errors += _validate_addresses(status.get("addresses", ()))
-    errors += _validate_range_change(spec.get("podCIDRs", ()), before.get("podCIDRs", ()))
+    errors += _validate_pod_cidrs_update(spec.get("podCIDRs", ()), before.get("podCIDRs", ()))
     # The cloud provider sets providerID once the node has registered itself, so only the first value is free.
     if before.get("providerID") and before["providerID"] != spec.get("providerID"):
         text = 'node updates may not change providerID except from "" to valid'
         errors.append(forbidden("spec.providerID", text))
     if "configSource" in spec:
-        errors += _validate_source(spec["configSource"], "spec.configSource", _validate_wanted_source)
+        errors += _validate_config_source(spec["configSource"], "spec.configSource", _validate_spec_source)
     for kind in ("assigned", "active", "lastKnownGood"):
         source = status.get("config", {}).get(kind)
         if source is not None:
-            errors += _validate_source(source, f"status.config.{kind}", _validate_used_source)
+            errors += _validate_config_source(source, f"status.config.{kind}", _validate_status_source)
     if "taints" in spec:
         errors += validate_taints(spec["taints"], "metadata.taints")
     if spec.get("externalID") != before.get("externalID"):
@@ -170,7 +170,7 @@ def _validate_addresses(addresses: Sequence[ReadOnlyObject]) -> list[FieldError]
     return errors
 
 
-def _validate_range_change(new: Sequence[str], old: Sequence[str]) -> list[FieldError]:
+def _validate_pod_cidrs_update(new: Sequence[str], old: Sequence[str]) -> list[FieldError]:
     error = forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid')
     if not old:
         return []
@@ -179,21 +179,21 @@ def _validate_range_change(new: Sequence[str], old: Sequence[str]) -> list[Field
     return [error for wanted, stored in zip(new, old, strict=True) if wanted != stored]
 
 
-def _validate_source(
+def _validate_config_source(
     source: ReadOnlyObject, at: str, check: Callable[[ReadOnlyObject, str], list[FieldError]]
 ) -> list[FieldError]:
     if "configMap" not in source:
-        return [invalid(at, internal_form("NodeConfigSource", source), _ONE_REFERENCE)]
+        return [invalid(at, internal_form("NodeConfigSource", source), _ONE_REFERENCE_DETAIL)]
     return check(source["configMap"], f"{at}.configMap")
 
 
-def _validate_wanted_source(source: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_spec_source(source: ReadOnlyObject, at: str) -> list[FieldError]:
     fields = [name for name in ("uid", "resourceVersion") if source.get(name)]
     errors = [forbidden(f"{at}.{name}", f"{name} must not be set in spec") for name in fields]
     return errors + _validate_config_map(source, at)
 
 
-def _validate_used_source(source: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_status_source(source: ReadOnlyObject, at: str) -> list[FieldError]:
     errors = [required(f"{at}.{name}") for name in ("uid", "resourceVersion") if not source.get(name)]
     return errors + _validate_config_map(source, at)
 

@@ -41,7 +41,7 @@ def default_persistent_volume(volume: Object, caps: Capabilities) -> None:
     default_persistent_source(spec)
 
 
-_CLASS = "volumeAttributesClassName"
+_ATTRIBUTES_CLASS = "volumeAttributesClassName"
 
 
 class PersistentVolumeStrategy(Strategy):
@@ -54,17 +54,17 @@ class PersistentVolumeStrategy(Strategy):
         """Set phase Pending, with the present time."""
         obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": render_time(judge.now)}
         if not attributes_class_enabled(judge.caps):
-            obj.get("spec", {}).pop(_CLASS, None)
+            obj.get("spec", {}).pop(_ATTRIBUTES_CLASS, None)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored status, or on the status subresource the stored spec."""
         if judge.subresource == "status":
             new["spec"] = old.get("spec", {})
-            _date_phase(new.setdefault("status", {}), old.get("status", {}), judge)
+            _set_phase_transition_time(new.setdefault("status", {}), old.get("status", {}), judge)
             return
         new["status"] = old.get("status", {})
-        if not attributes_class_enabled(judge.caps) and _CLASS not in old.get("spec", {}):
-            new.get("spec", {}).pop(_CLASS, None)
+        if not attributes_class_enabled(judge.caps) and _ATTRIBUTES_CLASS not in old.get("spec", {}):
+            new.get("spec", {}).pop(_ATTRIBUTES_CLASS, None)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the spec and the annotated mount options."""
@@ -77,7 +77,7 @@ class PersistentVolumeStrategy(Strategy):
             # Upstream validates nothing else of a status.
             return [] if new["metadata"].get("resourceVersion") else [required("resourceVersion")]
         options = volume_rules(judge.caps, self.extensions, old)
-        volume_errors = _validate_whole(new, options)
+        volume_errors = _validate_volume(new, options)
         # Upstream's strategy validates the volume, and so does ValidatePersistentVolumeUpdate: its errors appear twice.
         return volume_errors + validate_mount_options(new) + volume_errors + validate_volume_change(new, old, options)
 
@@ -90,11 +90,11 @@ class PersistentVolumeStrategy(Strategy):
         return [] if judge.subresource == "status" else [*persistent_volume_warnings(new)]
 
 
-def _validate_whole(volume: ReadOnlyObject, rules: VolumeRules) -> list[FieldError]:
+def _validate_volume(volume: ReadOnlyObject, rules: VolumeRules) -> list[FieldError]:
     return validate_metadata(volume, names.dns_subdomain, False) + validate_volume_spec(volume, rules)
 
 
-def _date_phase(status: Object, before: ReadOnlyObject, judge: Judge) -> None:
+def _set_phase_transition_time(status: Object, before: ReadOnlyObject, judge: Judge) -> None:
     """Set lastPhaseTransitionTime when the phase changes, unless the client set it."""
     stored, since = before.get("lastPhaseTransitionTime"), status.get("lastPhaseTransitionTime")
     if before.get("phase") == status.get("phase"):

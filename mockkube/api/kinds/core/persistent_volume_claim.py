@@ -43,7 +43,7 @@ def default_claim_spec(spec: Object) -> None:
     round_up_resources(spec.get("resources"))
 
 
-_CLASS: Final = "volumeAttributesClassName"
+_ATTRIBUTES_CLASS: Final = "volumeAttributesClassName"
 _SOURCE_FIELDS: Final = ("kind", "name", "apiGroup")
 
 
@@ -92,8 +92,8 @@ class PersistentVolumeClaimStrategy(Strategy):
 
 
 def _prepare_spec(spec: Object, before: ReadOnlyObject, judge: Judge) -> None:
-    if not attributes_class_enabled(judge.caps) and _CLASS not in before:
-        spec.pop(_CLASS, None)
+    if not attributes_class_enabled(judge.caps) and _ATTRIBUTES_CLASS not in before:
+        spec.pop(_ATTRIBUTES_CLASS, None)
     other_namespace = spec.get("dataSourceRef", {}).get("namespace")
     if other_namespace and "dataSourceRef" not in before and not judge.caps.enabled("CrossNamespaceVolumeDataSource"):
         del spec["dataSourceRef"]
@@ -102,7 +102,7 @@ def _prepare_spec(spec: Object, before: ReadOnlyObject, judge: Judge) -> None:
     # error.
     if not keep_source and not _is_volume_or_snapshot(spec.get("dataSource", {})):
         spec.pop("dataSource", None)
-    _mirror_sources(spec)
+    _sync_data_sources(spec)
 
 
 def _is_volume_or_snapshot(source: ReadOnlyObject) -> bool:
@@ -112,7 +112,7 @@ def _is_volume_or_snapshot(source: ReadOnlyObject) -> bool:
     )
 
 
-def _mirror_sources(spec: Object) -> None:
+def _sync_data_sources(spec: Object) -> None:
     """Copy `dataSource` to `dataSourceRef` or the other way round, whichever is missing."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and reference is None:

@@ -20,7 +20,7 @@ from mockkube.features.versions import Version
 CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES: Final = ("Block", "Filesystem")
-_RESIZES: Final = (
+_RESIZE_STATUSES: Final = (
     "ControllerResizeInProgress",
     "ControllerResizeInfeasible",
     "NodeResizeInProgress",
@@ -89,7 +89,7 @@ def validate_claim_spec(spec: ReadOnlyObject, at: str, rules: ClaimRules) -> lis
     for field in ("dataSource", "dataSourceRef"):
         if field in spec:
             errors += _validate_data_source(spec[field], f"{at}.{field}", rules)
-    errors += _validate_sources_agree(spec, at)
+    errors += _validate_sources_match(spec, at)
     if rules.attributes_class:
         errors += validate_class_name(spec, "volumeAttributesClassName", at)
     return errors
@@ -123,7 +123,7 @@ def _validate_data_source(source: ReadOnlyObject, at: str, rules: ClaimRules) ->
     return errors
 
 
-def _validate_sources_agree(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_sources_match(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is None or reference is None:
         return []
@@ -151,78 +151,78 @@ def validate_claim_template(template: ReadOnlyObject, at: str, rules: ClaimRules
 def validate_claim_change(new: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimRules) -> list[FieldError]:
     """Validate a change: the spec is immutable except requests and classes of bound claims."""
     errors = _validate_class_annotation(new, old)
-    before, after = _comparable(new, old)
+    before, after = _with_mutable_fields_equal(new, old)
     if before != after:
         difference = internal_diff("PersistentVolumeClaimSpec", before, after)
         errors.append(forbidden("spec", f"{_IMMUTABLE_SPEC}\n{difference}"))
-    errors += _validate_shrinking(new, old, rules)
+    errors += _validate_request_decrease(new, old, rules)
     spec, past = new.get("spec", {}), old.get("spec", {})
     errors += validate_immutable(spec.get("volumeMode"), past.get("volumeMode"), "volumeMode")
     if spec.get("volumeAttributesClassName") != past.get("volumeAttributesClassName"):
-        errors += _validate_attributes_change(spec, old, rules)
+        errors += _validate_attributes_class_update(spec, old, rules)
     return errors
 
 
-def _storage(obj: ReadOnlyObject, *path: str) -> Quantity:
+def _storage_amount(obj: ReadOnlyObject, *path: str) -> Quantity:
     value: ReadOnlyObject = obj
     for field in path:
         value = value.get(field, {})
     return parse(value.get("storage", "0"))
 
 
-def _validate_shrinking(new: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimRules) -> list[FieldError]:
-    requested = _storage(new, "spec", "resources", "requests")
-    if requested >= _storage(old, "spec", "resources", "requests"):
+def _validate_request_decrease(new: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimRules) -> list[FieldError]:
+    requested = _storage_amount(new, "spec", "resources", "requests")
+    if requested >= _storage_amount(old, "spec", "resources", "requests"):
         return []
     at = "spec.resources.requests.storage"
     if not rules.recovery:
         return [forbidden(at, "field can not be less than previous value")]
     # After a failed expansion the request may be lowered, but not to what the volume already has.
-    if requested <= _storage(old, "status", "capacity"):
+    if requested <= _storage_amount(old, "status", "capacity"):
         return [forbidden(at, "field can not be less than status.capacity")]
     return []
 
 
-def _class_of(obj: ReadOnlyObject) -> str | None:
+def _storage_class(obj: ReadOnlyObject) -> str | None:
     name: str | None = obj.get("spec", {}).get("storageClassName")
     return name
 
 
-def _annotation_of(obj: ReadOnlyObject) -> str | None:
+def _annotated_class(obj: ReadOnlyObject) -> str | None:
     name: str | None = obj["metadata"].get("annotations", {}).get(CLASS_ANNOTATION)
     return name
 
 
-def _class_moves_to_field(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
+def _moves_class_to_field(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
     """Return whether an update moves the storage class from the annotation to the field."""
-    annotated = _annotation_of(old)
+    annotated = _annotated_class(old)
     return (
         annotated is not None
-        and _class_of(old) is None
-        and _class_of(new) == annotated
-        and _annotation_of(new) in (None, annotated)
+        and _storage_class(old) is None
+        and _storage_class(new) == annotated
+        and _annotated_class(new) in (None, annotated)
     )
 
 
 def _validate_class_annotation(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
-    now = _annotation_of(new) or ""
-    if _class_moves_to_field(new, old) or now == (_annotation_of(old) or ""):
+    now = _annotated_class(new) or ""
+    if _moves_class_to_field(new, old) or now == (_annotated_class(old) or ""):
         return []
     return [invalid(f"metadata.annotations.{CLASS_ANNOTATION}", now, IMMUTABLE)]
 
 
-def _comparable(new: ReadOnlyObject, old: ReadOnlyObject) -> tuple[ReadOnlyObject, ReadOnlyObject]:
+def _with_mutable_fields_equal(new: ReadOnlyObject, old: ReadOnlyObject) -> tuple[ReadOnlyObject, ReadOnlyObject]:
     """Return old and new spec with all mutable fields made equal."""
     before, after = dict(old.get("spec", {})), dict(new.get("spec", {}))
     # The volume name may be set once, by the controller that binds the claim.
     if not before.get("volumeName"):
-        _copy(after, before, "volumeName")
+        _copy_field(after, before, "volumeName")
     # A class may be set later: the volume controller assigns the default class to claims without one.
-    class_appears = _class_of(old) is None and _annotation_of(old) in (None, _class_of(new))
-    if class_appears or _class_moves_to_field(new, old):
+    class_appears = _storage_class(old) is None and _annotated_class(old) in (None, _storage_class(new))
+    if class_appears or _moves_class_to_field(new, old):
         after.pop("storageClassName", None)
     if new.get("status", {}).get("phase") == "Bound":
-        _copy(before, after, "volumeAttributesClassName")
+        _copy_field(before, after, "volumeAttributesClassName")
         resources = after.get("resources", {})
         if "requests" in resources:
             stored = before.get("resources", {}).get("requests", {}).get("storage", "0")
@@ -230,13 +230,13 @@ def _comparable(new: ReadOnlyObject, old: ReadOnlyObject) -> tuple[ReadOnlyObjec
     return before, after
 
 
-def _copy(source: dict[str, object], target: dict[str, object], field: str) -> None:
+def _copy_field(source: dict[str, object], target: dict[str, object], field: str) -> None:
     target.pop(field, None)
     if field in source:
         target[field] = source[field]
 
 
-def _validate_attributes_change(spec: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimRules) -> list[FieldError]:
+def _validate_attributes_class_update(spec: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimRules) -> list[FieldError]:
     at, name = "spec.volumeAttributesClassName", spec.get("volumeAttributesClassName")
     if not rules.attributes_class:
         return [forbidden(at, "update is forbidden when the VolumeAttributesClass feature gate is disabled")]
@@ -272,8 +272,8 @@ def _validate_resizing(status: ReadOnlyObject) -> list[FieldError]:
     at = "status.allocatedResourceStatuses"
     for name, state in status.get("allocatedResourceStatuses", {}).items():
         errors += _validate_resource_key(name, at)
-        if state not in _RESIZES:
-            errors.append(not_supported(at, name, _RESIZES))
+        if state not in _RESIZE_STATUSES:
+            errors.append(not_supported(at, name, _RESIZE_STATUSES))
     at = "status.allocatedResources"
     for name, amount in status.get("allocatedResources", {}).items():
         here = f"{at}[{name}]"

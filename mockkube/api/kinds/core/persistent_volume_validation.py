@@ -51,9 +51,9 @@ from mockkube.features.capabilities import Capabilities
 
 _RECLAIM_POLICIES: Final = ("Delete", "Recycle", "Retain")
 _MOUNT_OPTIONS: Final = "volume.beta.kubernetes.io/mount-options"
-_GROWING: Final = "controllerExpandSecretRef"
-_POSITIVE: Final = "must be greater than zero"
-_GA_LABELS: Final = {
+_EXPAND_SECRET: Final = "controllerExpandSecretRef"
+_POSITIVE_DETAIL: Final = "must be greater than zero"
+_GA_LABEL_BY_BETA_LABEL: Final = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
     "beta.kubernetes.io/os": "kubernetes.io/os",
@@ -86,7 +86,7 @@ _SOURCES: Final = (
     Source("csi", check_csi_volume),
 )
 _SOURCE_FIELDS: Final = tuple(source.field for source in _SOURCES)
-_TAKES_MOUNT_OPTIONS: Final = (
+_SOURCES_WITH_MOUNT_OPTIONS: Final = (
     "gcePersistentDisk",
     "awsElasticBlockStore",
     "glusterfs",
@@ -157,7 +157,7 @@ def _validate_capacity(capacity: Mapping[str, str], at: str) -> list[FieldError]
     for name, amount in capacity.items():
         errors += validate_basic_amount(amount, f"{at}[{name}]")
         if parse(amount).sign <= 0:
-            errors.append(invalid(f"{at}[{name}]", amount, _POSITIVE))
+            errors.append(invalid(f"{at}[{name}]", amount, _POSITIVE_DETAIL))
     return errors
 
 
@@ -172,12 +172,12 @@ def _validate_source(volume: ReadOnlyObject, at: str) -> list[FieldError]:
     # Only these two checks need more than their own source: the name of the volume, and its node affinity.
     if "iscsi" not in spec and "local" not in spec:
         return validate_sources(spec, _SOURCES, at)
-    checks = {"iscsi": iscsi_check_for(volume["metadata"].get("name", "")), "local": _local_check_for(spec, at)}
+    checks = {"iscsi": iscsi_check_for(volume["metadata"].get("name", "")), "local": _make_local_check(spec, at)}
     sources = [replace(source, check=checks.get(source.field, source.check)) for source in _SOURCES]
     return validate_sources(spec, sources, at)
 
 
-def _local_check_for(spec: ReadOnlyObject, spec_at: str) -> Any:
+def _make_local_check(spec: ReadOnlyObject, spec_at: str) -> Any:
     def check(source: ReadOnlyObject, at: str) -> list[FieldError]:
         errors = check_local(source, at)
         if "nodeAffinity" not in spec:
@@ -202,7 +202,7 @@ def validate_mount_options(volume: ReadOnlyObject) -> list[FieldError]:
     # upstream 1.36: pkg/volume/validation/pv_validation.go
     if _MOUNT_OPTIONS not in volume["metadata"].get("annotations", ()):
         return []
-    if any(name in volume.get("spec", {}) for name in _TAKES_MOUNT_OPTIONS):
+    if any(name in volume.get("spec", {}) for name in _SOURCES_WITH_MOUNT_OPTIONS):
         return []
     text = "may not specify mount options for this volume type"
     return [forbidden(f"metadata.annotations.{_MOUNT_OPTIONS}", text)]
@@ -212,37 +212,37 @@ def validate_volume_change(new: ReadOnlyObject, old: ReadOnlyObject, rules: Volu
     """Validate a change: the volume source is immutable."""
     spec, before = new.get("spec", {}), old.get("spec", {})
     errors: list[FieldError] = []
-    after, stored = _source_of(spec, before), _source_of(before)
+    after, stored = _volume_source(spec, before), _volume_source(before)
     if after != stored:
         difference = internal_diff("PersistentVolumeSource", stored, after)
         text = f"spec.persistentvolumesource is immutable after creation\n{difference}"
         errors.append(forbidden("spec.persistentvolumesource", text))
     errors += validate_immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
     if "nodeAffinity" in before and not rules.mutable_affinity:
-        errors += _validate_affinity_change(spec.get("nodeAffinity"), before["nodeAffinity"])
+        errors += _validate_node_affinity_update(spec.get("nodeAffinity"), before["nodeAffinity"])
     if spec.get("volumeAttributesClassName") != before.get("volumeAttributesClassName"):
-        errors += _validate_class_change(spec, rules)
+        errors += _validate_attributes_class_update(spec, rules)
     return errors
 
 
-def _source_of(spec: ReadOnlyObject, before: ReadOnlyObject | None = None) -> dict[str, Any]:
+def _volume_source(spec: ReadOnlyObject, before: ReadOnlyObject | None = None) -> dict[str, Any]:
     """Return the volume source; with `before`, without an expansion secret that is added to it."""
     source = {name: spec[name] for name in _SOURCE_FIELDS if name in spec}
     # Volumes created before expansion was supported may get the secret that it needs.
-    if before and "csi" in source and "csi" in before and _GROWING not in before["csi"]:
-        source["csi"] = {name: value for name, value in source["csi"].items() if name != _GROWING}
+    if before and "csi" in source and "csi" in before and _EXPAND_SECRET not in before["csi"]:
+        source["csi"] = {name: value for name, value in source["csi"].items() if name != _EXPAND_SECRET}
     return source
 
 
-def _validate_affinity_change(new: ReadOnlyObject | None, old: ReadOnlyObject) -> list[FieldError]:
-    if new is not None and _modern(new, new) == _modern(old, new):
+def _validate_node_affinity_update(new: ReadOnlyObject | None, old: ReadOnlyObject) -> list[FieldError]:
+    if new is not None and _with_ga_labels(new, new) == _with_ga_labels(old, new):
         return []
     # The path without `spec.` is upstream's.
     text = f"{IMMUTABLE}, except for updating from beta label to GA"
     return [invalid("nodeAffinity", internal_form("*VolumeNodeAffinity", new), text)]
 
 
-def _modern(affinity: ReadOnlyObject, model: ReadOnlyObject) -> list[Any]:
+def _with_ga_labels(affinity: ReadOnlyObject, model: ReadOnlyObject) -> list[Any]:
     """Return the terms, with beta labels replaced where the model has their GA labels."""
     terms, models = (each.get("required", {}).get("nodeSelectorTerms") or [] for each in (affinity, model))
     terms_with_ga_labels = []
@@ -251,7 +251,7 @@ def _modern(affinity: ReadOnlyObject, model: ReadOnlyObject) -> list[Any]:
         keys = [requirement.get("key") for requirement in model_expressions]
         expressions = []
         for j, requirement in enumerate(term.get("matchExpressions", [])):
-            modern = _GA_LABELS.get(requirement.get("key", ""))
+            modern = _GA_LABEL_BY_BETA_LABEL.get(requirement.get("key", ""))
             # Terms and requirements are paired by position, as upstream does: a reordered affinity counts as changed.
             replaced = modern is not None and j < len(keys) and keys[j] == modern
             expressions.append({**requirement, "key": modern} if replaced else requirement)
@@ -259,7 +259,7 @@ def _modern(affinity: ReadOnlyObject, model: ReadOnlyObject) -> list[Any]:
     return terms_with_ga_labels
 
 
-def _validate_class_change(spec: ReadOnlyObject, rules: VolumeRules) -> list[FieldError]:
+def _validate_attributes_class_update(spec: ReadOnlyObject, rules: VolumeRules) -> list[FieldError]:
     at = "spec.volumeAttributesClassName"
     if not rules.attributes_class:
         return [forbidden(at, "update is forbidden when the VolumeAttributesClass feature gate is disabled")]
@@ -268,11 +268,11 @@ def _validate_class_change(spec: ReadOnlyObject, rules: VolumeRules) -> list[Fie
     return []
 
 
-_DEPRECATED: Final = {
+_DEPRECATED_ANNOTATIONS: Final = {
     "volume.beta.kubernetes.io/storage-class": 'deprecated since v1.8; use "storageClassName" attribute instead',
     _MOUNT_OPTIONS: 'deprecated since v1.31; use "mountOptions" attribute instead',
 }
-_GONE: Final = {
+_NON_FUNCTIONAL_SOURCES: Final = {
     "cephfs": "spec.cephfs: deprecated in v1.28, non-functional in v1.31+",
     "photonPersistentDisk": "spec.photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+",
     "scaleIO": "spec.scaleIO: deprecated in v1.16, non-functional in v1.22+",
@@ -280,7 +280,7 @@ _GONE: Final = {
     "glusterfs": "spec.glusterfs: deprecated in v1.25, non-functional in v1.26+",
     "rbd": "spec.rbd: deprecated in v1.28, non-functional in v1.31+",
 }
-_RECYCLE: Final = (
+_RECYCLE_WARNING: Final = (
     "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. "
     "Instead, the recommended approach is to use dynamic provisioning."
 )
@@ -290,14 +290,14 @@ def persistent_volume_warnings(volume: ReadOnlyObject) -> Iterator[str]:
     """Warn about deprecated fields, annotations and volume sources."""
     # upstream 1.36: pkg/api/persistentvolume/util.go
     spec, annotations = volume.get("spec", {}), volume["metadata"].get("annotations", {})
-    for key, text in _DEPRECATED.items():
+    for key, text in _DEPRECATED_ANNOTATIONS.items():
         if key in annotations:
             yield f"metadata.annotations[{key}]: {text}"
     if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
-        yield _RECYCLE
+        yield _RECYCLE_WARNING
     terms = spec.get("nodeAffinity", {}).get("required", {}).get("nodeSelectorTerms") or ()
     for i, term in enumerate(terms):
         yield from node_selector_term_warnings(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{i}]")
-    for name, text in _GONE.items():
+    for name, text in _NON_FUNCTIONAL_SOURCES.items():
         if name in spec:
             yield text

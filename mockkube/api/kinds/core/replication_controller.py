@@ -45,7 +45,7 @@ def default_replication_controller(controller: Object, caps: Capabilities) -> No
     default_template(template, caps)
 
 
-_NOT_CONVERTIBLE = "non-convertible.kubernetes.io"
+_NON_CONVERTIBLE_DOMAIN = "non-convertible.kubernetes.io"
 
 
 class ReplicationControllerStrategy(PodOwnerStrategy):
@@ -111,7 +111,7 @@ def _validate_conversion(new: ReadOnlyObject, old: ReadOnlyObject) -> list[Field
     # These annotations mark controllers that were converted from a ReplicaSet and lost part of its selector.
     for key, value in (old["metadata"].get("annotations") or {}).items():
         domain, _, field = key.partition("/")
-        if not domain.startswith(_NOT_CONVERTIBLE) or not field or "/" in field:
+        if not domain.startswith(_NON_CONVERTIBLE_DOMAIN) or not field or "/" in field:
             continue
         if "selector" not in field:
             errors.append(not_found(field, value, "unknown non-convertible field"))

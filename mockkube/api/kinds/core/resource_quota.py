@@ -28,11 +28,16 @@ def default_resource_quota(quota: Object, caps: Capabilities) -> None:
     round_up(status.get("used"))
 
 
-_COMPUTE: Final = ("cpu", "memory")
+_COMPUTE_RESOURCES: Final = ("cpu", "memory")
 _POD_RESOURCES: Final = frozenset(
-    ("pods", *_COMPUTE, *(f"limits.{name}" for name in _COMPUTE), *(f"requests.{name}" for name in _COMPUTE))
+    (
+        "pods",
+        *_COMPUTE_RESOURCES,
+        *(f"limits.{name}" for name in _COMPUTE_RESOURCES),
+        *(f"requests.{name}" for name in _COMPUTE_RESOURCES),
+    )
 )
-_SCOPES: Final = {
+_SCOPE_RESOURCES: Final = {
     "Terminating": _POD_RESOURCES,
     "NotTerminating": _POD_RESOURCES,
     "BestEffort": frozenset(("pods",)),
@@ -41,7 +46,13 @@ _SCOPES: Final = {
     "CrossNamespacePodAffinity": _POD_RESOURCES,
     "VolumeAttributesClass": frozenset(("persistentvolumeclaims", "requests.storage")),
 }
-_EXISTS_ONLY: Final = ("BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity")
+_EXISTS_ONLY_SCOPES: Final = (
+    "BestEffort",
+    "NotBestEffort",
+    "Terminating",
+    "NotTerminating",
+    "CrossNamespacePodAffinity",
+)
 _REQUIREMENT: Final[Shape] = (("ScopeName", "scopeName", ""), ("Operator", "operator", ""), ("Values", "values", None))
 _SELECTOR: Final[Shape] = (("MatchExpressions", "matchExpressions", optional(_REQUIREMENT)),)
 _EXISTS_DETAIL: Final = (
@@ -78,7 +89,7 @@ class ResourceQuotaStrategy(StatusStrategy):
         for name in ("cpu", "memory", "storage", "ephemeral-storage"):
             request, limit = f"requests.{name}", f"limits.{name}"
             # In a quota, `cpu` and `memory` mean the same as `requests.cpu` and `requests.memory`.
-            if request not in hard and name in _COMPUTE:
+            if request not in hard and name in _COMPUTE_RESOURCES:
                 request = name
             if request in hard and limit in hard and parse(hard[request]) > parse(hard[limit]):
                 text = f"ResourceQuota {request} ({hard[request]}) should be less than {limit} ({hard[limit]})"
@@ -90,7 +101,7 @@ def _validate_spec(spec: ReadOnlyObject) -> list[FieldError]:
     hard = spec.get("hard") or {}
     errors = _validate_amounts(hard, "spec.hard") + _validate_scopes(spec, hard)
     if spec.get("scopeSelector") is not None:
-        errors += _validate_selector(spec, hard)
+        errors += _validate_scope_selector(spec, hard)
     return errors
 
 
@@ -110,18 +121,20 @@ def _validate_scopes(spec: ReadOnlyObject, hard: ReadOnlyObject) -> list[FieldEr
     scopes = spec.get("scopes") or []
     errors = []
     for scope in scopes:
-        if scope not in _SCOPES:
+        if scope not in _SCOPE_RESOURCES:
             errors.append(invalid("spec.scopes", scopes, "unsupported scope"))
-        errors += [invalid("spec.scopes", scopes, _MISAPPLIED) for _ in _misapplied(scope, hard)]
+        errors += [invalid("spec.scopes", scopes, _MISAPPLIED_DETAIL) for _ in _find_misapplied(scope, hard)]
     return errors + _validate_conflicts(scopes, scopes)
 
 
-_MISAPPLIED: Final = "unsupported scope applied to resource"
+_MISAPPLIED_DETAIL: Final = "unsupported scope applied to resource"
 
 
-def _misapplied(scope: str, hard: Iterable[str]) -> list[str]:
+def _find_misapplied(scope: str, hard: Iterable[str]) -> list[str]:
     """Return the resources that the scope cannot be applied to."""
-    return [name for name in hard if scope in _SCOPES and is_quota(name) and name not in _SCOPES[scope]]
+    return [
+        name for name in hard if scope in _SCOPE_RESOURCES and is_quota(name) and name not in _SCOPE_RESOURCES[scope]
+    ]
 
 
 def _validate_conflicts(names: Iterable[str], scopes: list[str] | None) -> list[FieldError]:
@@ -134,16 +147,18 @@ def _validate_conflicts(names: Iterable[str], scopes: list[str] | None) -> list[
     ]
 
 
-def _validate_selector(spec: ReadOnlyObject, hard: ReadOnlyObject) -> list[FieldError]:
+def _validate_scope_selector(spec: ReadOnlyObject, hard: ReadOnlyObject) -> list[FieldError]:
     at = "spec.scopeSelector.matchExpressions"
     selector = spec["scopeSelector"]
     expressions = selector.get("matchExpressions") or []
     errors = []
     for each in expressions:
         scope = each.get("scopeName", "")
-        if scope not in _SCOPES:
+        if scope not in _SCOPE_RESOURCES:
             errors.append(invalid(f"{at}.scopeName", scope, "unsupported scope"))
-        errors += [invalid(at, internal(selector, _SELECTOR), _MISAPPLIED) for _ in _misapplied(scope, hard)]
+        errors += [
+            invalid(at, internal(selector, _SELECTOR), _MISAPPLIED_DETAIL) for _ in _find_misapplied(scope, hard)
+        ]
         errors += _validate_operator(each, scope, at)
     return errors + _validate_conflicts((each.get("scopeName", "") for each in expressions), spec.get("scopes"))
 
@@ -152,7 +167,7 @@ def _validate_operator(each: ReadOnlyObject, scope: str, at: str) -> list[FieldE
     operator, values = each.get("operator", ""), each.get("values")
     errors = []
     # These scopes have no values: a pod is in them or not.
-    if scope in _EXISTS_ONLY and operator != "Exists":
+    if scope in _EXISTS_ONLY_SCOPES and operator != "Exists":
         errors.append(invalid(f"{at}.operator", operator, _EXISTS_DETAIL))
     match operator:
         case "In" | "NotIn":

@@ -30,7 +30,7 @@ def default_secret(secret: Object, caps: Capabilities) -> None:
 
 SERVICE_ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
 TLS: Final = "kubernetes.io/tls"
-_DOCKER_KEYS: Final = {
+_DOCKER_CONFIG_KEYS: Final = {
     "kubernetes.io/dockercfg": ".dockercfg",
     "kubernetes.io/dockerconfigjson": ".dockerconfigjson",
 }
@@ -73,7 +73,7 @@ class SecretStrategy(Strategy):
         )
 
         data = obj.get("data") or {}
-        message = key_pair_complaint(_decoded(data, "tls.crt"), _decoded(data, "tls.key"))
+        message = key_pair_complaint(_decode_value(data, "tls.crt"), _decode_value(data, "tls.key"))
         return [message] if message else []
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
@@ -87,7 +87,7 @@ def _validate_type(obj: ReadOnlyObject, data: ReadOnlyObject) -> list[FieldError
             if not (obj["metadata"].get("annotations") or {}).get(SERVICE_ACCOUNT_NAME):
                 return [required(keyed("metadata.annotations", SERVICE_ACCOUNT_NAME))]
         case "kubernetes.io/dockercfg" | "kubernetes.io/dockerconfigjson" as kind:
-            return _validate_json(data, _DOCKER_KEYS[kind])
+            return _validate_json_object(data, _DOCKER_CONFIG_KEYS[kind])
         case "kubernetes.io/basic-auth":
             if "username" not in data and "password" not in data:
                 return [required("data[username]"), required("data[password]")]
@@ -99,10 +99,10 @@ def _validate_type(obj: ReadOnlyObject, data: ReadOnlyObject) -> list[FieldError
     return []
 
 
-def _validate_json(data: ReadOnlyObject, key: str) -> list[FieldError]:
+def _validate_json_object(data: ReadOnlyObject, key: str) -> list[FieldError]:
     if key not in data:
         return [required(keyed("data", key))]
-    message = json_object_complaint(_decoded(data, key))
+    message = json_object_complaint(_decode_value(data, key))
     # Errors end up in logs, so the content must not be printed.
     return [invalid(keyed("data", key), "<secret contents redacted>", message)] if message else []
 
@@ -119,7 +119,7 @@ def json_object_complaint(text: bytes) -> str | None:
     return f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
 
 
-def _decoded(data: ReadOnlyObject, key: str) -> bytes:
+def _decode_value(data: ReadOnlyObject, key: str) -> bytes:
     return base64.b64decode(data.get(key) or "")
 
 

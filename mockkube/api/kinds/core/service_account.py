@@ -31,17 +31,17 @@ class ServiceAccountStrategy(Strategy):
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about the deprecated annotation."""
-        if not _enforces(obj):
+        if not _enforces_mountable_secrets(obj):
             return []
         at = f"metadata.annotations[{ENFORCE_MOUNTABLE_SECRETS}]"
         return [f"{at}: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"]
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about the deprecated annotation if the update adds it."""
-        return [] if _enforces(old) else self.warn_create(new, judge)
+        return [] if _enforces_mountable_secrets(old) else self.warn_create(new, judge)
 
 
-def _enforces(obj: ReadOnlyObject) -> bool:
+def _enforces_mountable_secrets(obj: ReadOnlyObject) -> bool:
     return ENFORCE_MOUNTABLE_SECRETS in (obj["metadata"].get("annotations") or {})
 
 

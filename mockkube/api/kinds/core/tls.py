@@ -3,24 +3,24 @@
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
-_FAILED = "tls: failed to find any PEM data in"
+_NO_PEM_PREFIX = "tls: failed to find any PEM data in"
 
 
 def key_pair_complaint(certificate: bytes, key: bytes) -> str | None:
     """Return why certificate and key are no pair, or None."""
     if b"-----BEGIN" not in certificate:
-        return f"{_FAILED} certificate input"
+        return f"{_NO_PEM_PREFIX} certificate input"
     if b"-----BEGIN CERTIFICATE-----" not in certificate:
         return (
             'tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM blocks of the '
             f"following types: [{_block_types(certificate)}]"
         )
     if b"-----BEGIN" not in key:
-        return f"{_FAILED} key input"
-    return _mismatch(certificate, key)
+        return f"{_NO_PEM_PREFIX} key input"
+    return _find_mismatch(certificate, key)
 
 
-def _mismatch(certificate: bytes, key: bytes) -> str | None:
+def _find_mismatch(certificate: bytes, key: bytes) -> str | None:
     try:
         public = x509.load_pem_x509_certificate(certificate).public_key()
     except ValueError:

@@ -4,7 +4,12 @@ from mockkube.api.printers.reading import elements, is_deleting, string, value_a
 from mockkube.api.types import ReadOnlyObject
 
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
-_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+_ACCESS_MODE_ABBREVIATIONS = {
+    "ReadWriteOnce": "RWO",
+    "ReadOnlyMany": "ROX",
+    "ReadWriteMany": "RWX",
+    "ReadWriteOncePod": "RWOP",
+}
 
 
 def _phase(obj: ReadOnlyObject) -> str:
@@ -14,7 +19,7 @@ def _phase(obj: ReadOnlyObject) -> str:
 def _modes(obj: ReadOnlyObject, part: str) -> str:
     modes = elements(obj, part, "accessModes")
     # Printed in this fixed order and without duplicates, as upstream does.
-    return ",".join(short for mode, short in _MODES.items() if mode in modes)
+    return ",".join(short for mode, short in _ACCESS_MODE_ABBREVIATIONS.items() if mode in modes)
 
 
 def _storage_class(obj: ReadOnlyObject) -> str:

@@ -39,8 +39,8 @@ HOSTNAME: Final = "kubernetes.io/hostname"
 ZONE: Final = "topology.kubernetes.io/zone"
 _MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 _CONTROLLERS: Final = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
-_TYPES: Final = ("FQDN", "IPv4", "IPv6")
-_CONTENT: Final = ("addressType", "endpoints", "ports")
+_ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")
+_CONTENT_FIELDS: Final = ("addressType", "endpoints", "ports")
 
 
 class EndpointSliceStrategy(Strategy):
@@ -55,7 +55,7 @@ class EndpointSliceStrategy(Strategy):
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Raise the generation for changed content or labels; drop unused gated fields."""
-        changed = any(new.get(name) != old.get(name) for name in _CONTENT)
+        changed = any(new.get(name) != old.get(name) for name in _CONTENT_FIELDS)
         if changed or new["metadata"].get("labels") != old["metadata"].get("labels"):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         before = old.get("endpoints") or []
@@ -68,11 +68,11 @@ class EndpointSliceStrategy(Strategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate ports and endpoints."""
-        return _validate_shape(obj) + _validate_endpoints(obj, judge)
+        return _validate_type_and_ports(obj) + _validate_endpoints(obj, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate what changed, and reject another address type."""
-        errors = _validate_shape(new)
+        errors = _validate_type_and_ports(new)
         if new.get("endpoints") != old.get("endpoints"):
             errors += _validate_endpoints(new, judge)
         return errors + immutable(new, old, "addressType")
@@ -114,8 +114,8 @@ def _address_warnings(obj: ReadOnlyObject) -> list[str]:
     ]
 
 
-def _validate_shape(obj: ReadOnlyObject) -> list[FieldError]:
-    errors = required_one_of(obj.get("addressType"), "addressType", _TYPES)
+def _validate_type_and_ports(obj: ReadOnlyObject) -> list[FieldError]:
+    errors = required_one_of(obj.get("addressType"), "addressType", _ADDRESS_TYPES)
     ports = obj.get("ports") or []
     if len(ports) > PORTS_MAX:
         return [*errors, too_many("ports", len(ports), PORTS_MAX)]
@@ -229,7 +229,7 @@ def _validate_hints(hints: ReadOnlyObject, at: str) -> list[FieldError]:
 
 def endpoint_slice_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of an EndpointSlice."""
-    ports = [_slice_port(port) for port in sections(obj, "ports")]
+    ports = [_format_port(port) for port in sections(obj, "ports")]
     addresses = [str(ip) for endpoint in sections(obj, "endpoints") for ip in elements(endpoint, "addresses")]
     return [
         name_of(obj),
@@ -240,7 +240,7 @@ def endpoint_slice_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     ]
 
 
-def _slice_port(port: ReadOnlyObject) -> str:
+def _format_port(port: ReadOnlyObject) -> str:
     if value_at(port, "port") is not None:
         return str(number(port, "port"))
     return string(port, "name", missing="*")

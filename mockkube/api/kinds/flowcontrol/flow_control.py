@@ -60,10 +60,10 @@ PRECEDENCE_MAX: Final = 10_000
 QUEUES_MAX: Final = 10_000_000
 HASH_BITS_MAX: Final = 60
 _PRESERVE_ZERO: Final = "flowcontrol.k8s.io/preserve-zero-concurrency-shares"
-_METHODS: Final = ("ByNamespace", "ByUser")
+_DISTINGUISHER_METHODS: Final = ("ByNamespace", "ByUser")
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
-_SUBJECTS: Final = {"ServiceAccount": "serviceAccount", "User": "user", "Group": "group"}
-_EVERYTHING: Final[Object] = {
+_SUBJECT_FIELDS: Final = {"ServiceAccount": "serviceAccount", "User": "user", "Group": "group"}
+_ALL_REQUESTS: Final[Object] = {
     "resourceRules": [
         {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
     ],
@@ -71,9 +71,9 @@ _EVERYTHING: Final[Object] = {
 }
 
 
-def _schema(level: str, precedence: int, groups: tuple[str, ...], method: Object) -> Object:
+def _bootstrap_schema(level: str, precedence: int, groups: tuple[str, ...], method: Object) -> Object:
     subjects = [{"kind": "Group", "group": {"name": group}} for group in groups]
-    rules = [{"subjects": subjects, **_EVERYTHING}]
+    rules = [{"subjects": subjects, **_ALL_REQUESTS}]
     return {
         "priorityLevelConfiguration": {"name": level},
         "matchingPrecedence": precedence,
@@ -84,22 +84,22 @@ def _schema(level: str, precedence: int, groups: tuple[str, ...], method: Object
 
 # upstream 1.36: apiserver/pkg/apis/flowcontrol/bootstrap/default.go
 # The API server relies on these objects and keeps them as they are; users may change nothing of them.
-_FIXED_SCHEMAS: Final = {
-    "exempt": _schema("exempt", 1, ("system:masters",), {}),
-    "catch-all": _schema(
+_MANDATORY_SCHEMAS: Final = {
+    "exempt": _bootstrap_schema("exempt", 1, ("system:masters",), {}),
+    "catch-all": _bootstrap_schema(
         "catch-all",
         PRECEDENCE_MAX,
         ("system:unauthenticated", "system:authenticated"),
         {"distinguisherMethod": {"type": "ByUser"}},
     ),
 }
-_FIXED_LEVEL: Final = {
+_CATCH_ALL_LEVEL: Final = {
     "type": "Limited",
     "limited": {"nominalConcurrencyShares": 5, "lendablePercent": 0, "limitResponse": {"type": "Reject"}},
 }
 
 
-class _FlowControlStrategy(StatusStrategy):
+class FlowControlStrategy(StatusStrategy):
     """Common strategy of both kinds."""
 
     def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
@@ -117,20 +117,20 @@ class _FlowControlStrategy(StatusStrategy):
         return _validate_status(new) if judge.subresource == "status" else self.validate_create(new, judge)
 
 
-class FlowSchemaStrategy(_FlowControlStrategy):
+class FlowSchemaStrategy(FlowControlStrategy):
     """Strategy of FlowSchema."""
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate precedence, priority level and rules; `exempt` and `catch-all` are fixed."""
         spec, name = obj["spec"], obj["metadata"].get("name", "")
         errors = _validate_schema(spec, name)
-        if name in _FIXED_SCHEMAS and spec != _FIXED_SCHEMAS[name]:
+        if name in _MANDATORY_SCHEMAS and spec != _MANDATORY_SCHEMAS[name]:
             detail = f"spec of '{name}' must equal the fixed value"
             errors.append(invalid("spec", internal(spec, FLOW_SCHEMA_FORM), detail))
         return errors + _validate_status(obj)
 
 
-class PriorityLevelConfigurationStrategy(_FlowControlStrategy):
+class PriorityLevelConfigurationStrategy(FlowControlStrategy):
     """Strategy of PriorityLevelConfiguration."""
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
@@ -144,7 +144,7 @@ class PriorityLevelConfigurationStrategy(_FlowControlStrategy):
         if name == "exempt" and {key: value for key, value in spec.items() if key != "exempt"} != {"type": "Exempt"}:
             detail = f"spec of '{name}' except the 'spec.exempt' field must equal the fixed value"
             errors.append(invalid("spec", shown, detail))
-        if name == "catch-all" and spec != _FIXED_LEVEL:
+        if name == "catch-all" and spec != _CATCH_ALL_LEVEL:
             errors.append(invalid("spec", shown, f"spec of '{name}' must equal the fixed value"))
         return errors + _validate_status(obj)
 
@@ -175,9 +175,9 @@ def _validate_schema(spec: ReadOnlyObject, name: str) -> list[FieldError]:
         detail = "only the schema named 'exempt' may have matchingPrecedence 1"
         errors.append(invalid(at, precedence, detail))
     method = spec.get("distinguisherMethod")
-    if method is not None and method.get("type") not in _METHODS:
+    if method is not None and method.get("type") not in _DISTINGUISHER_METHODS:
         shown = {"Type": method.get("type", "")}
-        errors.append(not_supported("spec.distinguisherMethod.type", shown, _METHODS))
+        errors.append(not_supported("spec.distinguisherMethod.type", shown, _DISTINGUISHER_METHODS))
     level, at = (spec.get("priorityLevelConfiguration") or {}).get("name"), "spec.priorityLevelConfiguration.name"
     errors += subdomain(level, at) if level else [required(at, "must reference a priority level")]
     for index, rule in enumerate(spec.get("rules") or []):
@@ -198,24 +198,26 @@ def _validate_rules(rule: ReadOnlyObject, at: str) -> list[FieldError]:
     for index, each in enumerate(resources):
         errors += _validate_resource_rule(each, f"{at}.resourceRules[{index}]")
     for index, each in enumerate(urls):
-        errors += _validate_url_rule(each, f"{at}.nonResourceRules[{index}]")
+        errors += _validate_non_resource_rule(each, f"{at}.nonResourceRules[{index}]")
     return errors
 
 
 def _validate_subject(subject: ReadOnlyObject, at: str) -> list[FieldError]:
     kind = subject.get("kind", "")
-    if kind not in _SUBJECTS:
-        return [not_supported(f"{at}.kind", kind, sorted(_SUBJECTS))]
-    name = _SUBJECTS[kind]
-    errors = _validate_named(subject.get(name), kind, f"{at}.{name}")
-    others = ((other, field) for other, field in _SUBJECTS.items() if other != kind and subject.get(field) is not None)
+    if kind not in _SUBJECT_FIELDS:
+        return [not_supported(f"{at}.kind", kind, sorted(_SUBJECT_FIELDS))]
+    name = _SUBJECT_FIELDS[kind]
+    errors = _validate_subject_name(subject.get(name), kind, f"{at}.{name}")
+    others = (
+        (other, field) for other, field in _SUBJECT_FIELDS.items() if other != kind and subject.get(field) is not None
+    )
     detail = "{} is forbidden when subject kind is not '{}'"
     return errors + [forbidden(f"{at}.{field}", detail.format(field, other)) for other, field in others]
 
 
-def _validate_named(subject: ReadOnlyObject | None, kind: str, at: str) -> list[FieldError]:
+def _validate_subject_name(subject: ReadOnlyObject | None, kind: str, at: str) -> list[FieldError]:
     if subject is None:
-        return [required(at, f"{_SUBJECTS[kind]} is required when subject kind is '{kind}'")]
+        return [required(at, f"{_SUBJECT_FIELDS[kind]} is required when subject kind is '{kind}'")]
     name, namespace = subject.get("name", ""), subject.get("namespace", "")
     errors = [] if name else [required(f"{at}.name")]
     # Users and groups have free names.
@@ -256,18 +258,18 @@ def _validate_resource_rule(rule: ReadOnlyObject, at: str) -> list[FieldError]:
     return errors + [invalid(f"{at}[{index}]", each, intro + text) for index, each, text in messages]
 
 
-def _validate_url_rule(rule: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_non_resource_rule(rule: ReadOnlyObject, at: str) -> list[FieldError]:
     errors, urls, at = _validate_verbs(rule, at), rule.get("nonResourceURLs") or [], f"{at}.nonResourceURLs"
     if not urls:
         return [*errors, required(at, "nonResourceURLs must contain at least one value")]
     if "*" in urls:
         detail = "if '*' is present, must not specify other non-resource URLs"
         return [*errors, invalid(at, urls, detail)] if len(urls) > 1 else errors
-    messages = ((index, url, _url_complaint(url)) for index, url in enumerate(urls))
+    messages = ((index, url, _find_url_error(url)) for index, url in enumerate(urls))
     return errors + [invalid(f"{at}[{index}]", url, text) for index, url, text in messages if text]
 
 
-def _url_complaint(url: str) -> str | None:
+def _find_url_error(url: str) -> str | None:
     if not url:
         return "must not be empty"
     if not url.startswith("/"):
@@ -303,7 +305,7 @@ def _validate_level(spec: ReadOnlyObject, name: str) -> list[FieldError]:
             return [*errors, not_supported("spec.type", kind, ("Exempt", "Limited"))]
 
 
-def _share_errors(level: ReadOnlyObject, at: str) -> tuple[list[FieldError], list[FieldError]]:
+def _find_share_errors(level: ReadOnlyObject, at: str) -> tuple[list[FieldError], list[FieldError]]:
     shares, lendable_percent = level.get("nominalConcurrencyShares") or 0, level.get("lendablePercent") or 0
     negative = [invalid(f"{at}.nominalConcurrencyShares", shares, "must be a non-negative integer")]
     outside = [invalid(f"{at}.lendablePercent", lendable_percent, "must be between 0 and 100, inclusive")]
@@ -311,22 +313,22 @@ def _share_errors(level: ReadOnlyObject, at: str) -> tuple[list[FieldError], lis
 
 
 def _validate_shares(level: ReadOnlyObject, at: str) -> list[FieldError]:
-    negative, outside = _share_errors(level, at)
+    negative, outside = _find_share_errors(level, at)
     return negative + outside
 
 
 def _validate_limited(level: ReadOnlyObject, at: str) -> list[FieldError]:
-    negative, outside = _share_errors(level, at)
+    negative, outside = _find_share_errors(level, at)
     borrowed = level.get("borrowingLimitPercent") or 0
     # Upstream validates the response between the two shares.
-    errors = negative + _validate_response(level.get("limitResponse") or {}, f"{at}.limitResponse") + outside
+    errors = negative + _validate_limit_response(level.get("limitResponse") or {}, f"{at}.limitResponse") + outside
     if borrowed < 0:
         detail = "if specified, must be a non-negative integer"
         errors.append(invalid(f"{at}.borrowingLimitPercent", borrowed, detail))
     return errors
 
 
-def _validate_response(response: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_limit_response(response: ReadOnlyObject, at: str) -> list[FieldError]:
     kind, queuing = response.get("type", ""), response.get("queuing")
     match kind:
         case "Reject":
@@ -362,7 +364,7 @@ def _validate_queues(queuing: ReadOnlyObject, at: str) -> list[FieldError]:
     return [*errors, invalid(f"{at}.handSize", hand, detail)] if detail else errors
 
 
-_QUEUING = ("queues", "handSize", "queueLengthLimit")
+_QUEUING_FIELDS = ("queues", "handSize", "queueLengthLimit")
 
 
 def flow_schema_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
@@ -387,7 +389,10 @@ def priority_level_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         name_of(obj),
         string(obj, "spec", "type"),
         number(obj, "spec", "limited", "nominalConcurrencyShares") if limited else NONE,
-        *[number(obj, "spec", "limited", "limitResponse", "queuing", key) if queuing else NONE for key in _QUEUING],
+        *[
+            number(obj, "spec", "limited", "limitResponse", "queuing", key) if queuing else NONE
+            for key in _QUEUING_FIELDS
+        ],
         age(obj, now),
     ]
 

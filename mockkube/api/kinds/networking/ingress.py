@@ -25,8 +25,8 @@ from mockkube.api.validation.numbers import validate_port
 
 CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
-_BAD_SEQUENCES: Final = ("//", "/./", "/../", "%2f", "%2F")
-_BAD_ENDS: Final = ("/..", "/.")
+_INVALID_PATH_SEQUENCES: Final = ("//", "/./", "/../", "%2f", "%2F")
+_INVALID_PATH_SUFFIXES: Final = ("/..", "/.")
 _NOT_AN_IP: Final = "must be a DNS name, not an IP address"
 
 
@@ -67,7 +67,7 @@ class IngressStrategy(StatusStrategy):
         if judge.subresource != "status":
             return []
         at = "status.loadBalancer.ingress"
-        entries = enumerate(_entries(new))
+        entries = enumerate(_load_balancer_ingress(new))
         return [warning for i, each in entries for warning in ip_warnings(each.get("ip", ""), f"{at}[{i}]")]
 
 
@@ -97,7 +97,7 @@ def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject, *, relaxed: boo
     )
     for index, rule in enumerate(rules):
         errors += _validate_rule(rule, f"spec.rules[{index}]", unchecked=unchecked, relaxed=relaxed)
-    lenient = any(_secret_complaints(tls.get("secretName", "")) for tls in before.get("tls") or [])
+    lenient = any(_find_secret_name_errors(tls.get("secretName", "")) for tls in before.get("tls") or [])
     for index, tls in enumerate(spec.get("tls") or []):
         errors += _validate_tls(tls, f"spec.tls[{index}]", lenient=lenient)
     if spec.get("ingressClassName") is not None:
@@ -144,8 +144,10 @@ def _validate_path(path: ReadOnlyObject, at: str, *, relaxed: bool) -> list[Fiel
         if not text.startswith("/") and (text or exact):
             details.append("must be an absolute path")
         if exact:
-            details += [f"must not contain '{sequence}'" for sequence in _BAD_SEQUENCES if sequence in text]
-            details += [f"cannot end with '{sequence}'" for sequence in _BAD_ENDS if text.endswith(sequence)]
+            details += [f"must not contain '{sequence}'" for sequence in _INVALID_PATH_SEQUENCES if sequence in text]
+            details += [
+                f"cannot end with '{sequence}'" for sequence in _INVALID_PATH_SUFFIXES if text.endswith(sequence)
+            ]
         errors = [invalid(f"{at}.path", text, detail) for detail in details]
     else:
         errors = [not_supported(f"{at}.pathType", kind, _PATH_TYPES)]
@@ -190,21 +192,21 @@ def _validate_tls(tls: ReadOnlyObject, at: str, *, lenient: bool) -> list[FieldE
     errors = [error for i, host in hosts for error in _validate_host(host, f"{at}.hosts[{i}]")]
     if lenient:
         return errors
-    return errors + [invalid(f"{at}.secretName", secret, message) for message in _secret_complaints(secret)]
+    return errors + [invalid(f"{at}.secretName", secret, message) for message in _find_secret_name_errors(secret)]
 
 
-def _secret_complaints(name: str) -> list[str]:
+def _find_secret_name_errors(name: str) -> list[str]:
     return names.dns_subdomain(name) if name else []
 
 
-def _entries(obj: ReadOnlyObject) -> list[ReadOnlyObject]:
+def _load_balancer_ingress(obj: ReadOnlyObject) -> list[ReadOnlyObject]:
     return ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
 
 
 def _validate_status(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-    stored = [each["ip"] for each in _entries(old) if each.get("ip")]
+    stored = [each["ip"] for each in _load_balancer_ingress(old) if each.get("ip")]
     errors: list[FieldError] = []
-    for index, each in enumerate(_entries(new)):
+    for index, each in enumerate(_load_balancer_ingress(new)):
         at, hostname = f"status.loadBalancer.ingress[{index}]", each.get("hostname")
         if each.get("ip"):
             errors += lenient_ip(each["ip"], f"{at}.ip", strict=judge.caps.enabled(STRICT_GATE), stored=stored)
@@ -220,14 +222,14 @@ def ingress_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     return [
         name_of(obj),
         string(obj, "spec", "ingressClassName", missing=NONE),
-        _hosts(obj),
+        _format_hosts(obj),
         ",".join(balancer_addresses(obj)),
         "80, 443" if elements(obj, "spec", "tls") else "80",
         age(obj, now),
     ]
 
 
-def _hosts(obj: ReadOnlyObject) -> str:
+def _format_hosts(obj: ReadOnlyObject) -> str:
     """Return the first hosts and the number of further rules."""
     shown: list[str] = []
     rules = sections(obj, "spec", "rules")

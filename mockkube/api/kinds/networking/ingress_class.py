@@ -79,12 +79,12 @@ def ingress_class_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     return [
         f"{name_of(obj)} (default)" if is_default else name_of(obj),
         string(obj, "spec", "controller"),
-        _parameters(obj),
+        _format_parameters(obj),
         age(obj, now),
     ]
 
 
-def _parameters(obj: ReadOnlyObject) -> str:
+def _format_parameters(obj: ReadOnlyObject) -> str:
     if value_at(obj, "spec", "parameters") is None:
         return NONE
     parameters = section(obj, "spec", "parameters")

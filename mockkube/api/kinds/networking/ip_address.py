@@ -54,10 +54,10 @@ class IPAddressStrategy(Strategy):
 
 def ip_address_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of an IPAddress; as upstream, with an age that has no column."""
-    return [name_of(obj), _parent(obj), age(obj, now)]
+    return [name_of(obj), _format_parent(obj), age(obj, now)]
 
 
-def _parent(obj: ReadOnlyObject) -> str:
+def _format_parent(obj: ReadOnlyObject) -> str:
     if value_at(obj, "spec", "parentRef") is None:
         return NONE
     parent = section(obj, "spec", "parentRef")

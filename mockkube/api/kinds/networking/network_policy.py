@@ -33,12 +33,12 @@ def default_network_policy(policy: Object, caps: Capabilities) -> None:
 
 
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
-_TYPES: Final = ("Ingress", "Egress")
-_DIRECTIONS: Final = (("ingress", "from"), ("egress", "to"))
+_POLICY_TYPES: Final = ("Ingress", "Egress")
+_RULE_PEERS: Final = (("ingress", "from"), ("egress", "to"))
 
 
 @dataclass(frozen=True, slots=True)
-class _Leniency:
+class _NetworkPolicyValidationOptions:
     """Validation options: tolerated stored values, and whether CIDRs must be unambiguous."""
 
     values: bool = False
@@ -53,20 +53,24 @@ class NetworkPolicyStrategy(Strategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate every rule."""
-        return _validate_spec(obj["spec"], _Leniency(strict=judge.caps.enabled(STRICT_GATE)))
+        return _validate_spec(obj["spec"], _NetworkPolicyValidationOptions(strict=judge.caps.enabled(STRICT_GATE)))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate every rule; tolerate what the stored policy already violates."""
-        stored = [cidr for _, block in _blocks(old["spec"]) for cidr in (block.get("cidr", ""), *_except(block))]
+        stored = [
+            cidr for _, block in _ip_blocks(old["spec"]) for cidr in (block.get("cidr", ""), *_excepted_cidrs(block))
+        ]
         invalid_before = selector_is_invalid(old["spec"].get("podSelector"))
-        return _validate_spec(new["spec"], _Leniency(invalid_before, stored, judge.caps.enabled(STRICT_GATE)))
+        return _validate_spec(
+            new["spec"], _NetworkPolicyValidationOptions(invalid_before, stored, judge.caps.enabled(STRICT_GATE))
+        )
 
     def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about ambiguous CIDRs."""
         warnings = []
-        for at, block in _blocks(obj["spec"]):
+        for at, block in _ip_blocks(obj["spec"]):
             warnings += cidr_warnings(block.get("cidr", ""), f"{at}.cidr")
-            for index, cidr in enumerate(_except(block)):
+            for index, cidr in enumerate(_excepted_cidrs(block)):
                 warnings += cidr_warnings(cidr, f"{at}.except[{index}]")
         return warnings
 
@@ -75,23 +79,23 @@ class NetworkPolicyStrategy(Strategy):
         return self.warn_create(new, judge)
 
 
-def _blocks(spec: ReadOnlyObject) -> Iterator[tuple[str, ReadOnlyObject]]:
+def _ip_blocks(spec: ReadOnlyObject) -> Iterator[tuple[str, ReadOnlyObject]]:
     """Yield the field path and content of each IP block."""
-    for direction, peers in _DIRECTIONS:
+    for direction, peers in _RULE_PEERS:
         for i, rule in enumerate(spec.get(direction) or []):
             for j, peer in enumerate(rule.get(peers) or []):
                 if peer.get("ipBlock") is not None:
                     yield f"spec.{direction}[{i}].{peers}[{j}].ipBlock", peer["ipBlock"]
 
 
-def _except(block: ReadOnlyObject) -> list[str]:
+def _excepted_cidrs(block: ReadOnlyObject) -> list[str]:
     return block.get("except") or []
 
 
-def _validate_spec(spec: ReadOnlyObject, leniency: _Leniency) -> list[FieldError]:
+def _validate_spec(spec: ReadOnlyObject, leniency: _NetworkPolicyValidationOptions) -> list[FieldError]:
     at = "spec.podSelector"
     errors = validate_label_selector(spec.get("podSelector"), at, allow_invalid_values=leniency.values)
-    for direction, peers in _DIRECTIONS:
+    for direction, peers in _RULE_PEERS:
         for i, rule in enumerate(spec.get(direction) or []):
             at = f"spec.{direction}[{i}]"
             for j, each in enumerate(rule.get("ports") or []):
@@ -99,10 +103,10 @@ def _validate_spec(spec: ReadOnlyObject, leniency: _Leniency) -> list[FieldError
             for j, peer in enumerate(rule.get(peers) or []):
                 errors += _validate_peer(peer, f"{at}.{peers}[{j}]", leniency)
     types = spec.get("policyTypes") or []
-    if len(types) > len(_TYPES):
+    if len(types) > len(_POLICY_TYPES):
         return [*errors, invalid("spec.policyTypes", types, "may not specify more than two policyTypes")]
-    unknown = ((index, each) for index, each in enumerate(types) if each not in _TYPES)
-    return errors + [not_supported(f"spec.policyTypes[{index}]", each, _TYPES) for index, each in unknown]
+    unknown = ((index, each) for index, each in enumerate(types) if each not in _POLICY_TYPES)
+    return errors + [not_supported(f"spec.policyTypes[{index}]", each, _POLICY_TYPES) for index, each in unknown]
 
 
 def _validate_port(each: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -127,12 +131,12 @@ def _validate_port(each: ReadOnlyObject, at: str) -> list[FieldError]:
     return errors
 
 
-def _validate_peer(peer: ReadOnlyObject, at: str, leniency: _Leniency) -> list[FieldError]:
+def _validate_peer(peer: ReadOnlyObject, at: str, leniency: _NetworkPolicyValidationOptions) -> list[FieldError]:
     given = [name for name in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(name) is not None]
     errors: list[FieldError] = []
     for name in given:
         if name == "ipBlock":
-            errors += _validate_block(peer["ipBlock"], f"{at}.ipBlock", leniency)
+            errors += _validate_ip_block(peer["ipBlock"], f"{at}.ipBlock", leniency)
         else:
             errors += validate_label_selector(peer[name], f"{at}.{name}", allow_invalid_values=leniency.values)
     if not given:
@@ -142,7 +146,7 @@ def _validate_peer(peer: ReadOnlyObject, at: str, leniency: _Leniency) -> list[F
     return errors
 
 
-def _validate_block(block: ReadOnlyObject, at: str, leniency: _Leniency) -> list[FieldError]:
+def _validate_ip_block(block: ReadOnlyObject, at: str, leniency: _NetworkPolicyValidationOptions) -> list[FieldError]:
     cidr = block.get("cidr", "")
     if not cidr:
         return [required(f"{at}.cidr")]
@@ -150,7 +154,7 @@ def _validate_block(block: ReadOnlyObject, at: str, leniency: _Leniency) -> list
     cidr_network = parse_cidr(cidr)
     if cidr_network is None:
         return errors
-    for index, text in enumerate(_except(block)):
+    for index, text in enumerate(_excepted_cidrs(block)):
         here = f"{at}.except[{index}]"
         errors += lenient_cidr(text, here, strict=leniency.strict, stored=leniency.cidrs)
         except_network = parse_cidr(text)

@@ -14,7 +14,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.addresses import parse_cidr, strict_cidr
 from mockkube.api.validation.status_metadata import restore_metadata
 
-_AT = "spec.cidrs"
+_CIDRS_PATH = "spec.cidrs"
 _IMMUTABLE = "field is immutable"
 
 
@@ -32,15 +32,15 @@ class ServiceCIDRStrategy(StatusStrategy):
         """Validate the CIDRs."""
         cidrs = _cidrs(obj)
         if not cidrs:
-            return [required(_AT, "at least one CIDR required")]
+            return [required(_CIDRS_PATH, "at least one CIDR required")]
         if len(cidrs) > 2:
-            return [invalid(_AT, {"CIDRs": cidrs}, "may only hold up to 2 values")]
-        errors = [error for i, cidr in enumerate(cidrs) for error in strict_cidr(cidr, f"{_AT}[{i}]")]
+            return [invalid(_CIDRS_PATH, {"CIDRs": cidrs}, "may only hold up to 2 values")]
+        errors = [error for i, cidr in enumerate(cidrs) for error in strict_cidr(cidr, f"{_CIDRS_PATH}[{i}]")]
         parsed = [parse_cidr(cidr) for cidr in cidrs]
         first, second = parsed[0], parsed[-1]
         if len(cidrs) == 2 and first is not None and second is not None and first.version == second.version:
             detail = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
-            errors.append(invalid(_AT, cidrs, detail))
+            errors.append(invalid(_CIDRS_PATH, cidrs, detail))
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
@@ -50,11 +50,11 @@ class ServiceCIDRStrategy(StatusStrategy):
         cidrs, before = _cidrs(new), _cidrs(old)
         if len(cidrs) == len(before):
             pairs = enumerate(zip(cidrs, before, strict=True))
-            return [invalid(f"{_AT}[{i}]", cidr, _IMMUTABLE) for i, (cidr, was) in pairs if cidr != was]
+            return [invalid(f"{_CIDRS_PATH}[{i}]", cidr, _IMMUTABLE) for i, (cidr, was) in pairs if cidr != was]
         # A single-stack cluster may become dual-stack; there is no way back, as addresses may be in use.
         if len(before) != 1 or len(cidrs) != 2:
-            return [invalid(_AT, cidrs or None, _IMMUTABLE)]
-        errors = [] if cidrs[0] == before[0] else [invalid(f"{_AT}[0]", cidrs[0], _IMMUTABLE)]
+            return [invalid(_CIDRS_PATH, cidrs or None, _IMMUTABLE)]
+        errors = [] if cidrs[0] == before[0] else [invalid(f"{_CIDRS_PATH}[0]", cidrs[0], _IMMUTABLE)]
         return errors + self.validate_create(new, judge)
 
 

@@ -18,7 +18,7 @@ from mockkube.api.validation.labels import selector_is_invalid, validate_label_s
 from mockkube.api.validation.numbers import at_most_100_percent, int_or_percent, nonnegatives
 
 _COUNTS: Final = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
-_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
+_UNHEALTHY_POD_EVICTION_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
 _SPEC: Final[Shape] = (
     ("MinAvailable", "minAvailable", None),
     ("Selector", "selector", None),
@@ -59,19 +59,19 @@ def _validate_spec(spec: ReadOnlyObject, *, lenient: bool) -> list[FieldError]:
     errors = []
     # The two could contradict each other, so that no number of healthy pods satisfies both.
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
-        errors.append(invalid("spec", _shown(spec), "minAvailable and maxUnavailable cannot be both set"))
+        errors.append(invalid("spec", _to_internal(spec), "minAvailable and maxUnavailable cannot be both set"))
     for name in ("minAvailable", "maxUnavailable"):
         if spec.get(name) is not None:
             errors += int_or_percent(spec[name], f"spec.{name}")
             errors += at_most_100_percent(spec[name], f"spec.{name}")
     errors += validate_label_selector(spec.get("selector"), "spec.selector", allow_invalid_values=lenient)
     policy = spec.get("unhealthyPodEvictionPolicy")
-    if policy is not None and policy not in _POLICIES:
-        errors.append(not_supported("spec.unhealthyPodEvictionPolicy", policy, _POLICIES))
+    if policy is not None and policy not in _UNHEALTHY_POD_EVICTION_POLICIES:
+        errors.append(not_supported("spec.unhealthyPodEvictionPolicy", policy, _UNHEALTHY_POD_EVICTION_POLICIES))
     return errors
 
 
-def _shown(spec: ReadOnlyObject) -> ReadOnlyObject | None:
+def _to_internal(spec: ReadOnlyObject) -> ReadOnlyObject | None:
     return internal({**spec, "selector": selector_form(spec.get("selector"))}, _SPEC)
 
 

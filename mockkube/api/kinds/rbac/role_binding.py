@@ -107,13 +107,13 @@ def binding_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         name_of(obj),
         f"{string(role, 'kind')}/{string(role, 'name')}",
         age(obj, now),
-        _named(subjects, "User"),
-        _named(subjects, "Group"),
+        _format_subject_names(subjects, "User"),
+        _format_subject_names(subjects, "Group"),
         ", ".join(accounts),
     ]
 
 
-def _named(subjects: list[ReadOnlyObject], kind: str) -> str:
+def _format_subject_names(subjects: list[ReadOnlyObject], kind: str) -> str:
     return ", ".join(string(subject, "name") for subject in subjects if subject.get("kind") == kind)
 
 

@@ -5,7 +5,7 @@ from mockkube.api.fields import FieldError, forbidden, internal
 from mockkube.api.strategy import Judge
 from mockkube.api.types import ReadOnlyObject
 
-_LABEL = "resource.kubernetes.io/admin-access"
+_ADMIN_ACCESS_LABEL = "resource.kubernetes.io/admin-access"
 
 
 def judge_requests(devices: ReadOnlyObject, namespace: str, judge: Judge) -> list[FieldError]:
@@ -13,18 +13,18 @@ def judge_requests(devices: ReadOnlyObject, namespace: str, judge: Judge) -> lis
     for index, request in enumerate(devices.get("requests") or ()):
         if (request.get("exactly") or {}).get("adminAccess"):
             # Upstream's path has no `exactly`, and for templates not the outer `spec`.
-            return _judge(f"spec.devices.requests[{index}].adminAccess", namespace, judge)
+            return _authorize(f"spec.devices.requests[{index}].adminAccess", namespace, judge)
     return []
 
 
 def judge_results(new: ReadOnlyObject, old: ReadOnlyObject, namespace: str, judge: Judge) -> list[FieldError]:
     """Authorize the allocation of a changed claim status; what was granted before stays."""
-    if _granted(old) is not None or (at := _granted(new)) is None:
+    if _find_granted_path(old) is not None or (at := _find_granted_path(new)) is None:
         return []
-    return _judge(at, namespace, judge)
+    return _authorize(at, namespace, judge)
 
 
-def _granted(status: ReadOnlyObject) -> str | None:
+def _find_granted_path(status: ReadOnlyObject) -> str | None:
     devices = (status.get("allocation") or {}).get("devices") or {}
     for index, result in enumerate(devices.get("results") or ()):
         if result.get("adminAccess"):
@@ -32,11 +32,15 @@ def _granted(status: ReadOnlyObject) -> str | None:
     return None
 
 
-def _judge(at: str, namespace: str, judge: Judge) -> list[FieldError]:
+def _authorize(at: str, namespace: str, judge: Judge) -> list[FieldError]:
     labels = judge.namespace_labels(namespace)
     if labels is None:
         why = f'could not retrieve namespace to verify admin access: namespaces "{namespace}" not found'
         return [internal(at, why)]
-    if labels.get(_LABEL) == "true":
+    if labels.get(_ADMIN_ACCESS_LABEL) == "true":
         return []
-    return [forbidden(at, f"admin access to devices requires the `{_LABEL}: true` label on the containing namespace")]
+    return [
+        forbidden(
+            at, f"admin access to devices requires the `{_ADMIN_ACCESS_LABEL}: true` label on the containing namespace"
+        )
+    ]

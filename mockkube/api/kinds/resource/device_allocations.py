@@ -37,7 +37,7 @@ CONDITIONS_MAX: Final = 8
 IPS_MAX: Final = 16
 INTERFACE_BYTES_MAX: Final = 256
 HARDWARE_BYTES_MAX: Final = 128
-_SOURCES: Final = ("FromClaim", "FromClass")
+_CONFIG_SOURCES: Final = ("FromClaim", "FromClass")
 _IMMUTABLE: Final = "field is immutable"
 
 
@@ -46,15 +46,15 @@ def validate_claim_status(new: ReadOnlyObject, old: ReadOnlyObject) -> list[Fiel
     status, before = new.get("status") or {}, old.get("status") or {}
     allocation, users = status.get("allocation"), status.get("reservedFor") or []
     errors = validate_set(
-        users, "status.reservedFor", _validate_user, key=lambda user: user.get("uid", ""), items_max=USERS_MAX
+        users, "status.reservedFor", _validate_consumer, key=lambda user: user.get("uid", ""), items_max=USERS_MAX
     )
-    allocated = set(_identities(status))
+    allocated = set(_allocated_device_ids(status))
     errors += validate_set(
         status.get("devices"),
         "status.devices",
-        lambda device, at: _validate_report(device, at, allocated),
-        key=_identity,
-        form=_identity_form,
+        lambda device, at: _validate_device_status(device, at, allocated),
+        key=_device_id,
+        form=_to_internal_device_id,
     )
     if users and allocation is None:
         errors.append(forbidden("status.reservedFor", "may not be specified when `allocated` is not set"))
@@ -73,7 +73,7 @@ def validate_claim_status(new: ReadOnlyObject, old: ReadOnlyObject) -> list[Fiel
     return errors
 
 
-def _validate_user(user: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_consumer(user: ReadOnlyObject, at: str) -> list[FieldError]:
     return [required(f"{at}.{name}") for name in ("resource", "name", "uid") if not user.get(name)]
 
 
@@ -97,35 +97,37 @@ def _validate_allocation(allocation: ReadOnlyObject, known: Requests) -> list[Fi
     return errors
 
 
-def _validate_device(device: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_device_identity(device: ReadOnlyObject, at: str) -> list[FieldError]:
     errors = csi_driver_name(device.get("driver", ""), f"{at}.driver")
     errors += validate_pool(device.get("pool", ""), f"{at}.pool")
     return errors + label(device.get("device", ""), f"{at}.device")
 
 
-def _validate_share(device: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_share_id(device: ReadOnlyObject, at: str) -> list[FieldError]:
     return validate_uid(device["shareID"], f"{at}.shareID") if device.get("shareID") is not None else []
 
 
 def _validate_result(result: ReadOnlyObject, at: str, known: Requests) -> list[FieldError]:
     errors = validate_request_reference(result.get("request", ""), f"{at}.request", known)
-    return errors + _validate_device(result, at) + validate_bindings(result, at) + _validate_share(result, at)
+    return (
+        errors + _validate_device_identity(result, at) + validate_bindings(result, at) + _validate_share_id(result, at)
+    )
 
 
 def _validate_config(config: ReadOnlyObject, at: str, known: Requests) -> list[FieldError]:
     source = config.get("source", "")
     errors = [] if source else [required(f"{at}.source")]
-    if source and source not in _SOURCES:
-        errors.append(not_supported(f"{at}.source", source, _SOURCES))
+    if source and source not in _CONFIG_SOURCES:
+        errors.append(not_supported(f"{at}.source", source, _CONFIG_SOURCES))
     errors += validate_request_references(config.get("requests"), f"{at}.requests", known)
     return errors + validate_configuration(config, at)
 
 
-def _validate_report(device: ReadOnlyObject, at: str, allocated: set[str]) -> list[FieldError]:
-    errors = _validate_device(device, at) + _validate_share(device, at)
+def _validate_device_status(device: ReadOnlyObject, at: str, allocated: set[str]) -> list[FieldError]:
+    errors = _validate_device_identity(device, at) + _validate_share_id(device, at)
     # A driver reports on allocated devices only; the status of others is dropped before, when they are deallocated.
-    if _identity(device) not in allocated:
-        errors.append(invalid(at, _identity_form(device), "must be an allocated device in the claim"))
+    if _device_id(device) not in allocated:
+        errors.append(invalid(at, _to_internal_device_id(device), "must be an allocated device in the claim"))
     conditions = device.get("conditions") or []
     if len(conditions) > CONDITIONS_MAX:
         errors.append(too_many(f"{at}.conditions", len(conditions), CONDITIONS_MAX))
@@ -133,11 +135,11 @@ def _validate_report(device: ReadOnlyObject, at: str, allocated: set[str]) -> li
     if device.get("data") is not None:
         errors += validate_raw_object(device["data"], f"{at}.data")
     if device.get("networkData") is not None:
-        errors += _validate_network(device["networkData"], f"{at}.networkData")
+        errors += _validate_network_data(device["networkData"], f"{at}.networkData")
     return errors
 
 
-def _validate_network(network: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_network_data(network: ReadOnlyObject, at: str) -> list[FieldError]:
     bounds = (("interfaceName", INTERFACE_BYTES_MAX), ("hardwareAddress", HARDWARE_BYTES_MAX))
     errors = [
         too_long(f"{at}.{name}", bytes_max)
@@ -147,24 +149,24 @@ def _validate_network(network: ReadOnlyObject, at: str) -> list[FieldError]:
     return errors + validate_set(network.get("ips"), f"{at}.ips", interface_address, items_max=IPS_MAX)
 
 
-def _identity(device: ReadOnlyObject) -> str:
+def _device_id(device: ReadOnlyObject) -> str:
     """Return the id of a device, or of a share of one."""
     name = "/".join(device.get(part, "") for part in ("driver", "pool", "device"))
     return f"{name}/{device['shareID']}" if device.get("shareID") else name
 
 
-def _identity_form(device: ReadOnlyObject) -> Object:
+def _to_internal_device_id(device: ReadOnlyObject) -> Object:
     """Return the id of a device as error messages print it."""
     parts = {name.capitalize(): device.get(name, "") for name in ("driver", "pool", "device")}
     return {**parts, "ShareID": device.get("shareID") or ""}
 
 
-def _results(status: ReadOnlyObject) -> list[Object]:
+def _allocation_results(status: ReadOnlyObject) -> list[Object]:
     return ((status.get("allocation") or {}).get("devices") or {}).get("results") or []
 
 
-def _identities(status: ReadOnlyObject) -> Iterable[str]:
-    return map(_identity, _results(status))
+def _allocated_device_ids(status: ReadOnlyObject) -> Iterable[str]:
+    return map(_device_id, _allocation_results(status))
 
 
 def drop_deallocated(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
@@ -173,8 +175,8 @@ def drop_deallocated(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
     # drop_disabled_status_fields has removed the field already in this case.
     if not judge.caps.enabled("DRAResourceClaimDeviceStatus") and not before.get("devices"):
         return
-    deallocated = set(_identities(before)).difference(_identities(status))
-    remaining = [device for device in status.get("devices") or [] if _identity(device) not in deallocated]
+    deallocated = set(_allocated_device_ids(before)).difference(_allocated_device_ids(status))
+    remaining = [device for device in status.get("devices") or [] if _device_id(device) not in deallocated]
     if remaining:
         status["devices"] = remaining
     else:
@@ -185,7 +187,7 @@ def drop_disabled_status_fields(new: Object, old: ReadOnlyObject, judge: Judge) 
     """Drop status fields of disabled gates that are not in use."""
     # upstream 1.36: pkg/registry/resource/resourceclaim/strategy.go
     status, before = new.get("status") or {}, old.get("status") or {}
-    results, stored = _results(status), _results(before)
+    results, stored = _allocation_results(status), _allocation_results(before)
     requested = old["spec"].get("devices") or {}
     enabled = judge.caps.enabled
     if not enabled("DRAResourceClaimDeviceStatus") and not before.get("devices"):

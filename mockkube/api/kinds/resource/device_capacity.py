@@ -74,10 +74,10 @@ def _validate_range(bounds: ReadOnlyObject, usual: Quantity, most: Quantity, at:
             errors.append(invalid(f"{at}.step", str(step), detail))
         stepped = [usual] if high is None else [usual, high]
         detail = f"value is not a multiple of a given step ({step}) from ({low})"
-        errors += [invalid(f"{at}.step", str(value), detail) for value in stepped if _misses(value, low, step)]
+        errors += [invalid(f"{at}.step", str(value), detail) for value in stepped if _is_off_step(value, low, step)]
     return errors
 
 
-def _misses(value: Quantity, low: Quantity, step: Quantity) -> bool:
+def _is_off_step(value: Quantity, low: Quantity, step: Quantity) -> bool:
     # Upstream computes with rounded integers here, and Python would raise for a step of zero.
     return bool(step.value()) and (value.value() - low.value()) % step.value() != 0

@@ -31,7 +31,7 @@ IDENTIFIER_LENGTH_MAX: Final = 32
 PARAMETERS_BYTES_MAX: Final = 10 * 1024
 CONDITIONS_MAX: Final = 4
 EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
-_HEX_GROUPS: Final = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_UUID: Final = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def validate_items(items: Sequence[Any] | None, at: str, check: Check, *, items_max: int = -1) -> list[FieldError]:
@@ -75,7 +75,7 @@ def validate_map(
     errors: list[FieldError] = []
     for name, item in items.items():
         errors += key(name, at)
-        errors += check(item, keyed(at, _shortened(name, key_length_max)))
+        errors += check(item, keyed(at, _shorten_key(name, key_length_max)))
     return errors
 
 
@@ -94,7 +94,7 @@ def validate_pool(name: str, at: str) -> list[FieldError]:
 
 def validate_uid(uid: str, at: str) -> list[FieldError]:
     """Validate a UUID: 36 characters in lower case."""
-    message = _uid_complaint(uid)
+    message = _find_uid_error(uid)
     if message:
         return [invalid(at, uid, f"error validating uid: {message}")]
     if len(uid) != 36 or uid != uid.lower():
@@ -103,7 +103,7 @@ def validate_uid(uid: str, at: str) -> list[FieldError]:
     return []
 
 
-def _uid_complaint(uid: str) -> str | None:
+def _find_uid_error(uid: str) -> str | None:
     uuid = uid
     # Go's UUID parser accepts these four forms, told apart by length, and each has its own error. Only the canonical
     # form passes the check that follows.
@@ -122,7 +122,7 @@ def _uid_complaint(uid: str) -> str | None:
             return None if re.fullmatch("[0-9a-fA-F]{32}", uid) else "invalid UUID format"
         case length:
             return f"invalid UUID length: {length}"
-    return None if _HEX_GROUPS.fullmatch(uuid) else "invalid UUID format"
+    return None if _UUID.fullmatch(uuid) else "invalid UUID format"
 
 
 def validate_attribute_name(name: str, at: str) -> list[FieldError]:
@@ -213,7 +213,7 @@ def drop_each(items: Sequence[Object] | None, *fields: str) -> None:
             item.pop(name, None)
 
 
-def _shortened(key: str, length_max: int) -> str:
+def _shorten_key(key: str, length_max: int) -> str:
     if len(key) <= length_max:
         return key
     rest = length_max - len("...")

@@ -13,20 +13,20 @@ _TOLERATION: Final[Shape] = (
 )
 _CAPACITY: Final[Shape] = (("Requests", "requests", None),)
 _SELECTOR: Final[Shape] = (("CEL", "cel", optional((("Expression", "expression", ""),))),)
-_WISH_START: Final[Shape] = (
+_REQUEST_START: Final[Shape] = (
     ("DeviceClassName", "deviceClassName", ""),
     ("Selectors", "selectors", optional(_SELECTOR)),
     ("AllocationMode", "allocationMode", ""),
     ("Count", "count", 0),
 )
-_WISH_END: Final[Shape] = (
+_REQUEST_END: Final[Shape] = (
     ("Tolerations", "tolerations", optional(_TOLERATION)),
     ("Capacity", "capacity", optional(_CAPACITY)),
 )
 _REQUEST: Final[Shape] = (
     ("Name", "name", ""),
-    ("Exactly", "exactly", optional((*_WISH_START, ("AdminAccess", "adminAccess", None), *_WISH_END))),
-    ("FirstAvailable", "firstAvailable", optional((("Name", "name", ""), *_WISH_START, *_WISH_END))),
+    ("Exactly", "exactly", optional((*_REQUEST_START, ("AdminAccess", "adminAccess", None), *_REQUEST_END))),
+    ("FirstAvailable", "firstAvailable", optional((("Name", "name", ""), *_REQUEST_START, *_REQUEST_END))),
 )
 _CONSTRAINT: Final[Shape] = (
     ("Requests", "requests", None),

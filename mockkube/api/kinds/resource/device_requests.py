@@ -25,10 +25,10 @@ REQUESTS_MAX: Final = 32
 CONSTRAINTS_MAX: Final = 32
 CONFIG_MAX: Final = 32
 ALTERNATIVES_MAX: Final = 8
-_MODES: Final = ("All", "ExactCount")
-_OPERATORS: Final = ("Equal", "Exists")
-_ONE_KIND: Final = "exactly one of `exactly` or `firstAvailable` is required"
-_NO_REQUEST: Final = (
+_ALLOCATION_MODES: Final = ("All", "ExactCount")
+_TOLERATION_OPERATORS: Final = ("Equal", "Exists")
+_ONE_OF_DETAIL: Final = "exactly one of `exactly` or `firstAvailable` is required"
+_UNKNOWN_REQUEST_DETAIL: Final = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 )
 # Names of requests, each with the names of its subrequests.
@@ -47,10 +47,10 @@ def validate_request_reference(name: str, at: str, known: Requests) -> list[Fiel
     """Validate a reference to a request or to one of its subrequests."""
     request, *rest = name.split("/")
     if len(rest) > 1:
-        return [invalid(at, name, _NO_REQUEST)]
+        return [invalid(at, name, _UNKNOWN_REQUEST_DETAIL)]
     errors = [error for part in (request, *rest) for error in label(part, at)]
     if request not in known or (rest and rest[0] not in known[request]):
-        errors.append(invalid(at, name, _NO_REQUEST))
+        errors.append(invalid(at, name, _UNKNOWN_REQUEST_DETAIL))
     return errors
 
 
@@ -73,7 +73,7 @@ class DeviceClaimRules:
         """Validate requests, constraints and configurations."""
         known = request_names(devices)
         requests = devices.get("requests")
-        errors = validate_set(requests, f"{at}.requests", self._request, key=by_name, items_max=REQUESTS_MAX)
+        errors = validate_set(requests, f"{at}.requests", self._validate_request, key=by_name, items_max=REQUESTS_MAX)
         errors += validate_items(
             devices.get("constraints"),
             f"{at}.constraints",
@@ -90,37 +90,37 @@ class DeviceClaimRules:
             items_max=CONFIG_MAX,
         )
 
-    def _request(self, request: ReadOnlyObject, at: str) -> list[FieldError]:
+    def _validate_request(self, request: ReadOnlyObject, at: str) -> list[FieldError]:
         errors = label(request.get("name", ""), f"{at}.name")
         exactly, alternatives = request.get("exactly"), request.get("firstAvailable")
         # A request of unknown form, from a newer version, is rejected here instead of being stored without its content.
         if exactly is None and not alternatives:
-            return [*errors, required(at, _ONE_KIND)]
+            return [*errors, required(at, _ONE_OF_DETAIL)]
         if exactly is not None and alternatives:
-            return [*errors, invalid(at, None, f"{_ONE_KIND}, but multiple fields are set")]
+            return [*errors, invalid(at, None, f"{_ONE_OF_DETAIL}, but multiple fields are set")]
         if exactly is not None:
-            return errors + self._wish(exactly, f"{at}.exactly")
+            return errors + self._validate_exact_request(exactly, f"{at}.exactly")
         return errors + validate_set(
-            alternatives, f"{at}.firstAvailable", self._alternative, key=by_name, items_max=ALTERNATIVES_MAX
+            alternatives, f"{at}.firstAvailable", self._validate_subrequest, key=by_name, items_max=ALTERNATIVES_MAX
         )
 
-    def _alternative(self, request: ReadOnlyObject, at: str) -> list[FieldError]:
-        return label(request.get("name", ""), f"{at}.name") + self._wish(request, at)
+    def _validate_subrequest(self, request: ReadOnlyObject, at: str) -> list[FieldError]:
+        return label(request.get("name", ""), f"{at}.name") + self._validate_exact_request(request, at)
 
-    def _wish(self, request: ReadOnlyObject, at: str) -> list[FieldError]:
+    def _validate_exact_request(self, request: ReadOnlyObject, at: str) -> list[FieldError]:
         name = request.get("deviceClassName", "")
         errors = subdomain(name, f"{at}.deviceClassName") if name else [required(f"{at}.deviceClassName")]
         errors += validate_selectors(request.get("selectors"), f"{at}.selectors", self.judge, self.check_expression)
         # Admin access is authorized elsewhere: it depends on the namespace, not on the request.
-        errors += _validate_mode(request, at)
-        return errors + validate_items(request.get("tolerations"), f"{at}.tolerations", self._toleration)
+        errors += _validate_allocation_mode(request, at)
+        return errors + validate_items(request.get("tolerations"), f"{at}.tolerations", self._validate_toleration)
 
-    def _toleration(self, toleration: ReadOnlyObject, at: str) -> list[FieldError]:
+    def _validate_toleration(self, toleration: ReadOnlyObject, at: str) -> list[FieldError]:
         rule = self.extensions.device_tolerations.get(toleration.get("operator", ""))
-        return validate_toleration(toleration, at, None if rule is None else _check(rule, self.judge))
+        return validate_toleration(toleration, at, None if rule is None else _extension_check(rule, self.judge))
 
 
-def _validate_mode(request: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_allocation_mode(request: ReadOnlyObject, at: str) -> list[FieldError]:
     mode, count = request.get("allocationMode", ""), request.get("count", 0)
     match mode:
         case "All":
@@ -129,10 +129,10 @@ def _validate_mode(request: ReadOnlyObject, at: str) -> list[FieldError]:
         case "ExactCount":
             return [invalid(f"{at}.count", count, "must be greater than zero")] if count <= 0 else []
         case _:
-            return [not_supported(f"{at}.allocationMode", mode, _MODES)]
+            return [not_supported(f"{at}.allocationMode", mode, _ALLOCATION_MODES)]
 
 
-def _check(rule: OperatorRule, judge: Judge) -> Check:
+def _extension_check(rule: OperatorRule, judge: Judge) -> Check:
     return rule.check if judge.caps.enabled(rule.gate) else rule.refuse
 
 
@@ -151,7 +151,7 @@ def validate_toleration(toleration: ReadOnlyObject, at: str, proposed: Check | N
         case _ if proposed is not None:
             errors += proposed(toleration, at)
         case _:
-            errors.append(not_supported(f"{at}.operator", operator, _OPERATORS))
+            errors.append(not_supported(f"{at}.operator", operator, _TOLERATION_OPERATORS))
     if effect and effect not in EFFECTS:
         errors.append(not_supported(f"{at}.effect", effect, EFFECTS))
     return errors
@@ -180,21 +180,25 @@ def drop_disabled_request_fields(spec: Object, before: ReadOnlyObject | None, ju
     # A request that loses its alternatives has neither form left and fails validation.
     if not judge.caps.enabled("DRAPrioritizedList") and not any(each.get("firstAvailable") for each in stored):
         drop_each(requests, "firstAvailable")
-    if not judge.caps.enabled("DRADeviceTaints") and not any(each.get("tolerations") for each in _wishes(stored)):
-        drop_each(_wishes(requests), "tolerations")
-    if not judge.caps.enabled("DRAAdminAccess") and not any("adminAccess" in each for each in _wishes(stored)):
-        drop_each(_wishes(requests), "adminAccess")
+    if not judge.caps.enabled("DRADeviceTaints") and not any(
+        each.get("tolerations") for each in _exact_and_subrequests(stored)
+    ):
+        drop_each(_exact_and_subrequests(requests), "tolerations")
+    if not judge.caps.enabled("DRAAdminAccess") and not any(
+        "adminAccess" in each for each in _exact_and_subrequests(stored)
+    ):
+        drop_each(_exact_and_subrequests(requests), "adminAccess")
     if not judge.caps.enabled("DRAConsumableCapacity") and not consumes_capacity(old):
         drop_each(devices.get("constraints"), "distinctAttribute")
-        drop_each(_wishes(requests), "capacity")
+        drop_each(_exact_and_subrequests(requests), "capacity")
 
 
 def consumes_capacity(devices: ReadOnlyObject) -> bool:
     """Return whether requests or constraints use consumable capacity."""
     distinct = any("distinctAttribute" in each for each in devices.get("constraints") or ())
-    return distinct or any("capacity" in each for each in _wishes(devices.get("requests") or ()))
+    return distinct or any("capacity" in each for each in _exact_and_subrequests(devices.get("requests") or ()))
 
 
-def _wishes(requests: tuple[Object, ...] | list[Object]) -> list[Object]:
+def _exact_and_subrequests(requests: tuple[Object, ...] | list[Object]) -> list[Object]:
     exact = [request["exactly"] for request in requests if request.get("exactly") is not None]
     return exact + [each for request in requests for each in request.get("firstAvailable") or ()]

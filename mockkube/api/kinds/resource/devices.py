@@ -33,13 +33,13 @@ LABEL_LENGTH_MAX: Final = 63
 LIST_ATTRIBUTES: Final = ("bools", "ints", "strings", "versions")
 _KEY_LENGTH_MAX: Final = DOMAIN_LENGTH_MAX + 1 + IDENTIFIER_LENGTH_MAX
 _NUMBER: Final = r"(0|[1-9]\d*)"
-_PRE: Final = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
+_PRERELEASE: Final = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
 _BUILD: Final = "[0-9a-zA-Z-]+"
 _SEMVER: Final = re.compile(
-    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PRE}(\.{_PRE})*)?(\+{_BUILD}(\.{_BUILD})*)?", re.ASCII
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PRERELEASE}(\.{_PRERELEASE})*)?(\+{_BUILD}(\.{_BUILD})*)?", re.ASCII
 )
-_SELECTION: Final = "`perDeviceNodeSelection` is set to true in the ResourceSlice spec"
-_ONE_PLACE: Final = f"exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when {_SELECTION}"
+_PER_DEVICE_DETAIL: Final = "`perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+_ONE_PLACE: Final = f"exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when {_PER_DEVICE_DETAIL}"
 
 
 def validate_device(
@@ -53,7 +53,7 @@ def validate_device(
         detail = f"the total number of attributes and capacities must not exceed {ENTRIES_MAX}"
         errors.append(invalid(at, len(attributes) + len(capacity), detail))
     # Lists of attributes make the number of entries a poor measure of a device's size, so values are limited, too.
-    values = sum(map(_value_count, attributes.values()))
+    values = sum(map(_count_values, attributes.values()))
     if values > ATTRIBUTE_VALUES_MAX:
         detail = f"the total number of attribute values must not exceed {ATTRIBUTE_VALUES_MAX}"
         errors.append(invalid(at, values, detail))
@@ -68,13 +68,13 @@ def validate_device(
     errors += validate_set(
         device.get("consumesCounters"),
         f"{at}.consumesCounters",
-        _validate_consumption,
+        _validate_consumed_counters,
         key=lambda each: each.get("counterSet", ""),
         items_max=CONSUMPTIONS_MAX,
     )
     errors += _validate_place(device, at, per_device=per_device)
     errors += validate_bindings(device, at)
-    return errors + _validate_mappings(device, at)
+    return errors + _validate_resource_mappings(device, at)
 
 
 def validate_counters(holder: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -92,13 +92,13 @@ def validate_counters(holder: ReadOnlyObject, at: str) -> list[FieldError]:
     )
 
 
-def _validate_consumption(consumption: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_consumed_counters(consumption: ReadOnlyObject, at: str) -> list[FieldError]:
     name = consumption.get("counterSet", "")
     errors = label(name, f"{at}.counterSet") if name else [required(f"{at}.counterSet")]
     return errors + validate_counters(consumption, at)
 
 
-def _value_count(attribute: ReadOnlyObject) -> int:
+def _count_values(attribute: ReadOnlyObject) -> int:
     return sum(len(attribute.get(name) or ()) for name in LIST_ATTRIBUTES) or 1
 
 
@@ -109,11 +109,11 @@ def _validate_attribute(attribute: ReadOnlyObject, at: str) -> list[FieldError]:
         value = attribute[name]
         match name:
             case "string":
-                errors += _validate_text(value, f"{at}.string")
+                errors += _validate_text_length(value, f"{at}.string")
             case "version":
                 errors += _validate_version(value, f"{at}.version")
             case "strings":
-                errors += validate_items(value, f"{at}.strings", _validate_text)
+                errors += validate_items(value, f"{at}.strings", _validate_text_length)
             case "versions":
                 errors += validate_items(value, f"{at}.versions", _validate_version)
     if len(given) == 1:
@@ -122,14 +122,14 @@ def _validate_attribute(attribute: ReadOnlyObject, at: str) -> list[FieldError]:
     return [*errors, invalid(at, shown, "exactly one value must be specified")]
 
 
-def _validate_text(text: str, at: str) -> list[FieldError]:
+def _validate_text_length(text: str, at: str) -> list[FieldError]:
     return [too_long(at, VALUE_BYTES_MAX)] if len(text.encode()) > VALUE_BYTES_MAX else []
 
 
 def _validate_version(text: str, at: str) -> list[FieldError]:
     detail = "must be a string compatible with semver.org spec 2.0.0"
     errors = [] if _SEMVER.fullmatch(text) else [invalid(at, text, detail)]
-    return errors + _validate_text(text, at)
+    return errors + _validate_text_length(text, at)
 
 
 def _validate_place(device: ReadOnlyObject, at: str, *, per_device: bool) -> list[FieldError]:
@@ -138,7 +138,7 @@ def _validate_place(device: ReadOnlyObject, at: str, *, per_device: bool) -> lis
     if not per_device:
         if node is None and selector is None and all_nodes is None:
             return []
-        detail = f"`nodeName`, `nodeSelector` and `allNodes` can only be set if {_SELECTION}"
+        detail = f"`nodeName`, `nodeSelector` and `allNodes` can only be set if {_PER_DEVICE_DETAIL}"
         return [invalid(at, None, detail)]
     errors: list[FieldError] = []
     if node is not None:
@@ -156,7 +156,7 @@ def _validate_place(device: ReadOnlyObject, at: str, *, per_device: bool) -> lis
     return errors
 
 
-def _validate_mappings(device: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_resource_mappings(device: ReadOnlyObject, at: str) -> list[FieldError]:
     capacity = device.get("capacity") or {}
     errors: list[FieldError] = []
     for resource, mapping in (device.get("nodeAllocatableResourceMappings") or {}).items():

@@ -186,10 +186,10 @@ def _validate_metadata(metadata: ReadOnlyObject, at: str) -> list[FieldError]:
 
 def claim_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a ResourceClaim."""
-    return [name_of(obj), ",".join(_claim_states(obj)), age(obj, now)]
+    return [name_of(obj), ",".join(_find_states(obj)), age(obj, now)]
 
 
-def _claim_states(obj: ReadOnlyObject) -> list[str]:
+def _find_states(obj: ReadOnlyObject) -> list[str]:
     states = ["deleted"] if is_deleting(obj) else []
     # A deleted claim without allocation shows only "deleted".
     if value_at(obj, "status", "allocation") is None:

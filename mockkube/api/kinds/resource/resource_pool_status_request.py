@@ -32,33 +32,33 @@ class _Outcome:
 
 def pool_request_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a ResourcePoolStatusRequest, with sums over all pools."""
-    outcome = _outcome(obj, now)
+    outcome = _find_outcome(obj, now)
     return [
         name_of(obj),
         string(obj, "spec", "driver"),
-        *_sums(obj, outcome.status),
+        *_sum_devices(obj, outcome.status),
         number(obj, "status", "poolCount"),
         outcome.status,
         outcome.completed,
     ]
 
 
-def _outcome(obj: ReadOnlyObject, now: datetime) -> _Outcome:
+def _find_outcome(obj: ReadOnlyObject, now: datetime) -> _Outcome:
     for condition in sections(obj, "status", "conditions"):
         match condition.get("type"), condition.get("status"):
             case "Complete", "True":
-                return _Outcome(_complete(obj), since(string(condition, "lastTransitionTime"), now))
+                return _Outcome(_format_complete(obj), since(string(condition, "lastTransitionTime"), now))
             case "Failed", "True":
                 return _Outcome("Failed")
     return _Outcome("Pending")
 
 
-def _complete(obj: ReadOnlyObject) -> str:
+def _format_complete(obj: ReadOnlyObject) -> str:
     shown, count = len(elements(obj, "status", "pools")), number(obj, "status", "poolCount")
     return f"Complete ({shown}/{count} pools)" if count > shown else "Complete"
 
 
-def _sums(obj: ReadOnlyObject, status: str) -> list[str]:
+def _sum_devices(obj: ReadOnlyObject, status: str) -> list[str]:
     # Dashes tell an unanswered request from one whose pools are empty.
     if value_at(obj, "status") is None or status == "Failed":
         return ["-"] * (len(_DEVICE_COUNTS) + 1)

@@ -22,24 +22,24 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
 # upstream 1.36: pkg/apis/resource/v1/defaults.go and zz_generated.defaults.go
-_MULTIPLIER_DROPPED: Final = Version(1, 37)
+_NO_MULTIPLIER_DEFAULT: Final = Version(1, 37)
 
 
 def default_slice(resource_slice: Object, caps: Capabilities) -> None:
     """Default the allocation multiplier of resource mappings to one."""
-    if caps.version < _MULTIPLIER_DROPPED:
-        _default_mappings(resource_slice.get("spec", {}).get("devices") or ())
+    if caps.version < _NO_MULTIPLIER_DEFAULT:
+        _default_multipliers(resource_slice.get("spec", {}).get("devices") or ())
 
 
 def default_slice_v1beta1(resource_slice: Object, caps: Capabilities) -> None:
     """Default the allocation multiplier of resource mappings to one."""
-    if caps.version < _MULTIPLIER_DROPPED:
+    if caps.version < _NO_MULTIPLIER_DEFAULT:
         # v1beta1 nests the fields of a device under `basic`.
         devices = resource_slice.get("spec", {}).get("devices") or ()
-        _default_mappings(device["basic"] for device in devices if "basic" in device)
+        _default_multipliers(device["basic"] for device in devices if "basic" in device)
 
 
-def _default_mappings(devices: Iterable[Object]) -> None:
+def _default_multipliers(devices: Iterable[Object]) -> None:
     for device in devices:
         for mapping in device.get("nodeAllocatableResourceMappings", {}).values():
             mapping.setdefault("allocationMultiplier", "1")
@@ -48,10 +48,10 @@ def _default_mappings(devices: Iterable[Object]) -> None:
 DEVICES_MAX: Final = 128
 ADVANCED_DEVICES_MAX: Final = 64
 COUNTER_SETS_MAX: Final = 8
-_PLACES: Final = "`nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection`"
-_ONE_PLACE: Final = f"exactly one of {_PLACES} is required"
-_DEVICE_PLACES: Final = ("nodeName", "nodeSelector", "allNodes")
-_BINDING: Final = ("bindingConditions", "bindingFailureConditions", "bindsToNode")
+_NODE_SELECTION_FIELDS: Final = "`nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection`"
+_ONE_OF_DETAIL: Final = f"exactly one of {_NODE_SELECTION_FIELDS} is required"
+_DEVICE_NODE_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes")
+_BINDING_FIELDS: Final = ("bindingConditions", "bindingFailureConditions", "bindsToNode")
 
 
 class ResourceSliceStrategy(Strategy):
@@ -68,12 +68,12 @@ class ResourceSliceStrategy(Strategy):
     def prepare_create(self, obj: Object, judge: Judge) -> None:
         """Drop fields of disabled gates."""
         super().prepare_create(obj, judge)
-        _drop_disabled(obj["spec"], {}, judge)
+        _drop_disabled_fields(obj["spec"], {}, judge)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Raise the generation for changes; drop fields of disabled gates that are not in use."""
         super().prepare_update(new, old, judge)
-        _drop_disabled(new["spec"], old["spec"], judge)
+        _drop_disabled_fields(new["spec"], old["spec"], judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate pool, node selection and every device."""
@@ -98,8 +98,8 @@ class ResourceSliceStrategy(Strategy):
 def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None) -> list[FieldError]:
     errors = csi_driver_name(spec.get("driver", ""), "spec.driver") + _validate_pool(spec.get("pool") or {})
     if before is not None:
-        errors += _validate_change(spec, before)
-    errors += _validate_place(spec)
+        errors += _validate_immutable_fields(spec, before)
+    errors += _validate_node_selection(spec)
     devices, counters = spec.get("devices"), spec.get("sharedCounters")
     if devices is not None and counters is not None:
         errors.append(invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed"))
@@ -112,7 +112,7 @@ def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None) -> list[
         key=by_name,
         # Devices with taints, counters or lists are larger: the lower limit keeps a slice below etcd's limit for
         # objects.
-        items_max=ADVANCED_DEVICES_MAX if _is_advanced(devices or ()) else DEVICES_MAX,
+        items_max=ADVANCED_DEVICES_MAX if _uses_advanced_features(devices or ()) else DEVICES_MAX,
     )
     return errors + validate_set(
         counters, "spec.sharedCounters", _validate_counter_set, key=by_name, items_max=COUNTER_SETS_MAX
@@ -129,7 +129,7 @@ def _validate_pool(pool: ReadOnlyObject) -> list[FieldError]:
     return errors
 
 
-def _validate_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
+def _validate_immutable_fields(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
     name, driver, node = (spec.get("pool") or {}).get("name", ""), spec.get("driver", ""), spec.get("nodeName")
     immutable_fields = (
         ("spec.pool.name", name, (before.get("pool") or {}).get("name", "")),
@@ -139,7 +139,7 @@ def _validate_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[Field
     return [invalid(at, value, "field is immutable") for at, value, was in immutable_fields if value != was]
 
 
-def _validate_place(spec: ReadOnlyObject) -> list[FieldError]:
+def _validate_node_selection(spec: ReadOnlyObject) -> list[FieldError]:
     node, selector = spec.get("nodeName"), spec.get("nodeSelector")
     errors: list[FieldError] = []
     if node is not None:
@@ -161,10 +161,10 @@ def _validate_place(spec: ReadOnlyObject) -> list[FieldError]:
         # perDeviceNodeSelection.
         given.insert(1 if node else 0, "`nodeSelector`")
     if not given:
-        errors.append(required("spec", _ONE_PLACE))
+        errors.append(required("spec", _ONE_OF_DETAIL))
     elif len(given) > 1:
         shown_fields = f"{{{', '.join(given)}}}"
-        errors.append(invalid("spec", shown_fields, f"{_ONE_PLACE}, but multiple fields are set"))
+        errors.append(invalid("spec", shown_fields, f"{_ONE_OF_DETAIL}, but multiple fields are set"))
     return errors
 
 
@@ -174,44 +174,46 @@ def _validate_counter_set(counters: ReadOnlyObject, at: str) -> list[FieldError]
     return errors + validate_counters(counters, at)
 
 
-def _is_advanced(devices: Iterable[ReadOnlyObject]) -> bool:
-    return any(device.get("taints") or device.get("consumesCounters") or _uses_lists(device) for device in devices)
+def _uses_advanced_features(devices: Iterable[ReadOnlyObject]) -> bool:
+    return any(
+        device.get("taints") or device.get("consumesCounters") or _uses_list_attributes(device) for device in devices
+    )
 
 
-def _uses_lists(device: ReadOnlyObject) -> bool:
+def _uses_list_attributes(device: ReadOnlyObject) -> bool:
     return any(name in each for each in (device.get("attributes") or {}).values() for name in LIST_ATTRIBUTES)
 
 
-def _uses_policies(device: ReadOnlyObject) -> bool:
+def _uses_request_policies(device: ReadOnlyObject) -> bool:
     policies = any("requestPolicy" in each for each in (device.get("capacity") or {}).values())
     return policies or "allowMultipleAllocations" in device
 
 
-def _drop_disabled(spec: Object, before: ReadOnlyObject, judge: Judge) -> None:
+def _drop_disabled_fields(spec: Object, before: ReadOnlyObject, judge: Judge) -> None:
     devices, stored, enabled = spec.get("devices") or (), before.get("devices") or (), judge.caps.enabled
     if not enabled("DRADeviceTaints") and not any(each.get("taints") for each in stored):
         drop_each(devices, "taints")
-    if not enabled("DRAPartitionableDevices") and not _is_partitioned(before, stored):
+    if not enabled("DRAPartitionableDevices") and not _uses_partitionable_devices(before, stored):
         drop_each((spec,), "sharedCounters", "perDeviceNodeSelection")
-        drop_each(devices, "consumesCounters", *_DEVICE_PLACES)
+        drop_each(devices, "consumesCounters", *_DEVICE_NODE_FIELDS)
     binds = enabled("DRADeviceBindingConditions") and enabled("DRAResourceClaimDeviceStatus")
-    if not binds and not any(name in each for each in stored for name in _BINDING):
-        drop_each(devices, *_BINDING)
-    if not enabled("DRAConsumableCapacity") and not any(map(_uses_policies, stored)):
+    if not binds and not any(name in each for each in stored for name in _BINDING_FIELDS):
+        drop_each(devices, *_BINDING_FIELDS)
+    if not enabled("DRAConsumableCapacity") and not any(map(_uses_request_policies, stored)):
         drop_each(devices, "allowMultipleAllocations")
         drop_each([each for device in devices for each in (device.get("capacity") or {}).values()], "requestPolicy")
     mapped = any(each.get("nodeAllocatableResourceMappings") for each in stored)
     if not enabled("DRANodeAllocatableResources") and not mapped:
         drop_each(devices, "nodeAllocatableResourceMappings")
-    if not enabled("DRAListTypeAttributes") and not any(map(_uses_lists, stored)):
+    if not enabled("DRAListTypeAttributes") and not any(map(_uses_list_attributes, stored)):
         attributes = [each for device in devices for each in (device.get("attributes") or {}).values()]
         drop_each(attributes, *LIST_ATTRIBUTES)
 
 
-def _is_partitioned(before: ReadOnlyObject, stored: Iterable[ReadOnlyObject]) -> bool:
+def _uses_partitionable_devices(before: ReadOnlyObject, stored: Iterable[ReadOnlyObject]) -> bool:
     if before.get("sharedCounters") or "perDeviceNodeSelection" in before:
         return True
-    return any(each.get("consumesCounters") or any(name in each for name in _DEVICE_PLACES) for each in stored)
+    return any(each.get("consumesCounters") or any(name in each for name in _DEVICE_NODE_FIELDS) for each in stored)
 
 
 def slice_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:

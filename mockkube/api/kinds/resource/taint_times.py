@@ -12,20 +12,20 @@ _FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
 def stamp_slice(resource_slice: Object, now: datetime) -> None:
     """Set missing `timeAdded` of the taints in a ResourceSlice."""
     # upstream 1.36: pkg/apis/resource/v1/defaults.go, SetDefaults_DeviceTaint
-    _stamp(_taints(resource_slice.get("spec", {}).get("devices") or ()), now)
+    _set_missing_times(_device_taints(resource_slice.get("spec", {}).get("devices") or ()), now)
 
 
 def stamp_rule(rule: Object, now: datetime) -> None:
     """Set a missing `timeAdded` of the taint in a DeviceTaintRule."""
-    _stamp([rule.setdefault("spec", {}).setdefault("taint", {})], now)
+    _set_missing_times([rule.setdefault("spec", {}).setdefault("taint", {})], now)
 
 
-def _taints(devices: Iterable[Object]) -> Iterator[Object]:
+def _device_taints(devices: Iterable[Object]) -> Iterator[Object]:
     """Yield the taints of all devices; v1beta1 nests them under `basic`."""
     for device in devices:
         yield from device.get("basic", device).get("taints") or ()
 
 
-def _stamp(taints: Iterable[Object], now: datetime) -> None:
+def _set_missing_times(taints: Iterable[Object], now: datetime) -> None:
     for taint in taints:
         taint.setdefault("timeAdded", now.strftime(_FORMAT))

@@ -108,10 +108,12 @@ def _validate_status(group: ReadOnlyObject, old_status: ReadOnlyObject) -> list[
             text = "must match the name of an entry in `spec.resourceClaims`"
             errors.append(invalid(f"{at}[{index}].name", name, text))
     before = old_status.get("resourceClaimStatuses") or []
-    return errors + (_validate_claims(claims, before, at) if claims != before else [])
+    return errors + (_validate_claim_statuses(claims, before, at) if claims != before else [])
 
 
-def _validate_claims(claims: Sequence[ReadOnlyObject], before: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
+def _validate_claim_statuses(
+    claims: Sequence[ReadOnlyObject], before: Sequence[ReadOnlyObject], at: str
+) -> list[FieldError]:
     if len(claims) > CLAIMS_MAX:
         return [too_many(at, len(claims), CLAIMS_MAX)]
     errors = repeated(claims, at, _CLAIM_FIELDS)
@@ -130,12 +132,12 @@ def pod_group_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         name_of(obj),
         "Gang" if is_gang else "Basic",
         NONE if template is None else workload,
-        _status(obj),
+        _format_status(obj),
         age(obj, now),
     ]
 
 
-def _status(obj: ReadOnlyObject) -> str:
+def _format_status(obj: ReadOnlyObject) -> str:
     """Return the scheduling status, or the reason of a disruption."""
     conditions = {string(condition, "type"): condition for condition in sections(obj, "status", "conditions")}
     if disruption := conditions.get("DisruptionTarget"):

@@ -15,7 +15,7 @@ DISRUPTION_MODES: Final = ("Pod", "PodGroup")
 TOPOLOGY_GATE: Final = "TopologyAwareWorkloadScheduling"
 PREEMPTION_GATE: Final = "WorkloadAwarePreemption"
 CLAIMS_GATE: Final = "DRAWorkloadResourceClaims"
-_GATED: Final = (
+_GATED_FIELDS: Final = (
     (TOPOLOGY_GATE, ("schedulingConstraints",)),
     (CLAIMS_GATE, ("resourceClaims",)),
     (PREEMPTION_GATE, ("disruptionMode", "priorityClassName", "priority")),
@@ -26,7 +26,7 @@ _CLAIM_FIELDS: Final = ("name", "resourceClaimName", "resourceClaimTemplateName"
 def drop_disabled_terms(new: Object, old: ReadOnlyObject, judge: Judge, vacant: ReadOnlyObject) -> None:
     """Drop fields of disabled gates; the last argument has values that replace dropped fields."""
     # upstream 1.36: pkg/registry/scheduling/podgroup/strategy.go
-    for gate, fields in _GATED:
+    for gate, fields in _GATED_FIELDS:
         if judge.caps.enabled(gate):
             continue
         for name in fields:
@@ -116,7 +116,7 @@ def changed(new: Mapping[str, Any], old: Mapping[str, Any], name: str, at: str) 
 def validate_terms_update(new: ReadOnlyObject, old: ReadOnlyObject, at: str, judge: Judge) -> list[FieldError]:
     """Reject changes of the spec; fields of disabled gates may only be removed."""
     errors = changed(new, old, "schedulingPolicy", at)
-    errors += _changed_by_gate(new, old, "schedulingConstraints", at, judge.caps.enabled(TOPOLOGY_GATE))
+    errors += _validate_unchanged_by_gate(new, old, "schedulingConstraints", at, judge.caps.enabled(TOPOLOGY_GATE))
     if claim_errors := changed(new, old, "resourceClaims", at):
         claims = new.get("resourceClaims") or []
         excess = len(claims) > CLAIMS_MAX
@@ -125,11 +125,13 @@ def validate_terms_update(new: ReadOnlyObject, old: ReadOnlyObject, at: str, jud
     for name in ("disruptionMode", "priorityClassName", "priority"):
         if preempts and name == "disruptionMode" and new.get(name) is None and old.get(name) is not None:
             errors.append(required(f"{at}.{name}"))
-        errors += _changed_by_gate(new, old, name, at, preempts)
+        errors += _validate_unchanged_by_gate(new, old, name, at, preempts)
     return errors
 
 
-def _changed_by_gate(new: ReadOnlyObject, old: ReadOnlyObject, name: str, at: str, enabled: bool) -> list[FieldError]:
+def _validate_unchanged_by_gate(
+    new: ReadOnlyObject, old: ReadOnlyObject, name: str, at: str, enabled: bool
+) -> list[FieldError]:
     errors = changed(new, old, name, at)
     if enabled or not errors:
         return errors

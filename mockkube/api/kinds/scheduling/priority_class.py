@@ -23,7 +23,7 @@ def default_priority_class(priority_class: Object, caps: Capabilities) -> None:
 
 
 VALUE_MAX: Final = 1_000_000_000
-_SYSTEM: Final = {"system-node-critical": 2 * VALUE_MAX + 1000, "system-cluster-critical": 2 * VALUE_MAX}
+_SYSTEM_PRIORITIES: Final = {"system-node-critical": 2 * VALUE_MAX + 1000, "system-cluster-critical": 2 * VALUE_MAX}
 
 
 class PriorityClassStrategy(Strategy):
@@ -38,7 +38,7 @@ class PriorityClassStrategy(Strategy):
         name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
         errors = []
         if name.startswith("system-"):
-            message = _system_complaint(name, value, default=bool(obj.get("globalDefault")))
+            message = _find_system_class_error(name, value, default=bool(obj.get("globalDefault")))
             if message:
                 detail = (
                     f"priority class names with 'system-' prefix are reserved for system use only. error: {message}"
@@ -58,11 +58,11 @@ class PriorityClassStrategy(Strategy):
         return errors + immutable(new, old, "preemptionPolicy")
 
 
-def _system_complaint(name: str, value: int, *, default: bool) -> str | None:
-    if name not in _SYSTEM:
+def _find_system_class_error(name: str, value: int, *, default: bool) -> str | None:
+    if name not in _SYSTEM_PRIORITIES:
         return f"{name} is not a known system priority class"
-    if value != _SYSTEM[name]:
-        return f"value of {name} PriorityClass must be {_SYSTEM[name]}"
+    if value != _SYSTEM_PRIORITIES[name]:
+        return f"value of {name} PriorityClass must be {_SYSTEM_PRIORITIES[name]}"
     return f"globalDefault of {name} PriorityClass must be false" if default else None
 
 

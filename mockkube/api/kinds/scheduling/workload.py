@@ -13,7 +13,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import formed, subdomain
 
 TEMPLATES_MAX: Final = 8
-_VACANT: Final = {"schedulingConstraints": None}
+_DROPPED_REPLACEMENTS: Final = {"schedulingConstraints": None}
 _TEMPLATE_FIELDS: Final = (
     *("name", "schedulingPolicy", "schedulingConstraints", "resourceClaims"),
     *("disruptionMode", "priorityClassName", "priority"),
@@ -25,24 +25,24 @@ class WorkloadStrategy(Strategy):
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
         """Drop fields of disabled gates."""
-        for template in _templates(obj):
-            drop_disabled_terms(template, {}, judge, _VACANT)
+        for template in _pod_group_templates(obj):
+            drop_disabled_terms(template, {}, judge, _DROPPED_REPLACEMENTS)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Drop fields of disabled gates that the stored template at the same index does not use."""
-        before = _templates(old)
-        for index, template in enumerate(_templates(new)):
-            drop_disabled_terms(template, before[index] if index < len(before) else {}, judge, _VACANT)
+        before = _pod_group_templates(old)
+        for index, template in enumerate(_pod_group_templates(new)):
+            drop_disabled_terms(template, before[index] if index < len(before) else {}, judge, _DROPPED_REPLACEMENTS)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the controller reference and each template."""
         # upstream 1.36: pkg/apis/scheduling/v1alpha2/zz_generated.validations.go
         errors: list[FieldError] = []
         if obj["spec"].get("controllerRef") is not None:
-            errors += _validate_controller(obj["spec"]["controllerRef"], "spec.controllerRef")
+            errors += _validate_controller_reference(obj["spec"]["controllerRef"], "spec.controllerRef")
         if "podGroupTemplates" not in obj["spec"]:
             return errors
-        templates, at = _templates(obj), "spec.podGroupTemplates"
+        templates, at = _pod_group_templates(obj), "spec.podGroupTemplates"
         if count_errors := _validate_count(templates, at):
             return errors + count_errors
         errors += repeated(templates, at, _TEMPLATE_FIELDS)
@@ -55,11 +55,11 @@ class WorkloadStrategy(Strategy):
         """Reject another controller or other templates."""
         errors = changed(new["spec"], old["spec"], "controllerRef", "spec")
         if change_errors := changed(new["spec"], old["spec"], "podGroupTemplates", "spec"):
-            errors += change_errors + _validate_count(_templates(new), "spec.podGroupTemplates")
+            errors += change_errors + _validate_count(_pod_group_templates(new), "spec.podGroupTemplates")
         return errors
 
 
-def _templates(workload: ReadOnlyObject) -> Sequence[Object]:
+def _pod_group_templates(workload: ReadOnlyObject) -> Sequence[Object]:
     return workload["spec"].get("podGroupTemplates") or []
 
 
@@ -69,7 +69,7 @@ def _validate_count(templates: Sequence[ReadOnlyObject], at: str) -> list[FieldE
     return [too_many(at, len(templates), TEMPLATES_MAX)] if len(templates) > TEMPLATES_MAX else []
 
 
-def _validate_controller(reference: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_controller_reference(reference: ReadOnlyObject, at: str) -> list[FieldError]:
     errors = subdomain(reference["apiGroup"], f"{at}.apiGroup") if reference.get("apiGroup") else []
     for field in ("kind", "name"):
         value, place = reference.get(field), f"{at}.{field}"

@@ -15,7 +15,7 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
 # First version with the field preventPodSchedulingIfMissing; the gate VolumeLimitScaling is older.
-_MISSING_DRIVERS: Final = Version(1, 36)
+_PREVENT_SCHEDULING_SINCE: Final = Version(1, 36)
 
 
 def default_csi_driver(driver: Object, caps: Capabilities) -> None:
@@ -29,17 +29,17 @@ def default_csi_driver(driver: Object, caps: Capabilities) -> None:
     spec.setdefault("volumeLifecycleModes", ["Persistent"])
     if caps.enabled("SELinuxMountReadWriteOncePod"):
         spec.setdefault("seLinuxMount", False)
-    if caps.version >= _MISSING_DRIVERS and caps.enabled("VolumeLimitScaling"):
+    if caps.version >= _PREVENT_SCHEDULING_SINCE and caps.enabled("VolumeLimitScaling"):
         spec.setdefault("preventPodSchedulingIfMissing", False)
 
 
-_GATED: Final = {
+_FIELD_GATES: Final = {
     "seLinuxMount": "SELinuxMountReadWriteOncePod",
     "nodeAllocatableUpdatePeriodSeconds": "MutableCSINodeAllocatableCount",
     "serviceAccountTokenInSecrets": "CSIServiceAccountTokenSecrets",
     "preventPodSchedulingIfMissing": "VolumeLimitScaling",
 }
-_GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
+_FS_GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
 _LIFECYCLE_MODES: Final = ("Persistent", "Ephemeral")
 _TOKENS_WARNING: Final = (
     "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent possible "
@@ -54,13 +54,13 @@ class CSIDriverStrategy(Strategy):
 
     def prepare_create(self, obj: Object, judge: Judge) -> None:
         """Drop fields of disabled gates."""
-        for name, gate in _GATED.items():
+        for name, gate in _FIELD_GATES.items():
             if not judge.caps.enabled(gate):
                 obj["spec"].pop(name, None)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Drop fields of disabled gates that are not in use; raise the generation for changes."""
-        for name, gate in _GATED.items():
+        for name, gate in _FIELD_GATES.items():
             if name not in old["spec"] and not judge.caps.enabled(gate):
                 new["spec"].pop(name, None)
         # Upstream raises the generation on update but does not set it on creation.
@@ -74,14 +74,14 @@ class CSIDriverStrategy(Strategy):
         errors = [] if spec.get("attachRequired") is not None else [required("spec.attachedRequired")]
         errors += [required(f"spec.{name}") for name in ("podInfoOnMount", "storageCapacity") if spec.get(name) is None]
         policy = spec.get("fsGroupPolicy")
-        if policy is not None and policy not in _GROUP_POLICIES:
-            errors.append(not_supported("spec.fsGroupPolicy", policy, _GROUP_POLICIES))
-        errors += _validate_tokens(spec.get("tokenRequests") or [])
+        if policy is not None and policy not in _FS_GROUP_POLICIES:
+            errors.append(not_supported("spec.fsGroupPolicy", policy, _FS_GROUP_POLICIES))
+        errors += _validate_token_requests(spec.get("tokenRequests") or [])
         unknown = [mode for mode in spec.get("volumeLifecycleModes") or [] if mode not in _LIFECYCLE_MODES]
         errors += [not_supported("spec.volumeLifecycleModes", mode, _LIFECYCLE_MODES) for mode in unknown]
         if spec.get("seLinuxMount") is None and judge.caps.enabled("SELinuxMountReadWriteOncePod"):
             errors.append(required("spec.seLinuxMount"))
-        return errors + _validate_newer(spec, judge)
+        return errors + _validate_gated_fields(spec, judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate as on creation, and reject changes of immutable fields."""
@@ -103,7 +103,7 @@ class CSIDriverStrategy(Strategy):
         return self.warn_create(new, judge) if changed else []
 
 
-def _validate_tokens(requests: list[ReadOnlyObject]) -> list[FieldError]:
+def _validate_token_requests(requests: list[ReadOnlyObject]) -> list[FieldError]:
     errors = []
     seen: set[str] = set()
     for index, request in enumerate(requests):
@@ -123,7 +123,7 @@ def _validate_tokens(requests: list[ReadOnlyObject]) -> list[FieldError]:
     return errors
 
 
-def _validate_newer(spec: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+def _validate_gated_fields(spec: ReadOnlyObject, judge: Judge) -> list[FieldError]:
     errors = []
     period, in_secrets = spec.get("nodeAllocatableUpdatePeriodSeconds"), spec.get("serviceAccountTokenInSecrets")
     if period is not None and period < 10:

@@ -42,7 +42,7 @@ class CSINodeStrategy(Strategy):
             if name in seen:
                 errors.append(duplicate(f"{at}.name", name))
             seen.add(name)
-            errors += _validate_keys(driver.get("topologyKeys") or [], at)
+            errors += _validate_topology_keys(driver.get("topologyKeys") or [], at)
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
@@ -71,7 +71,7 @@ def _validate_node_id(node_id: str, at: str) -> list[FieldError]:
     return [invalid(at, node_id, detail)] if len(node_id.encode()) > NODE_ID_LENGTH_MAX else []
 
 
-def _validate_keys(keys: list[str], at: str) -> list[FieldError]:
+def _validate_topology_keys(keys: list[str], at: str) -> list[FieldError]:
     errors: list[FieldError] = []
     repeated = repeated_indexes(keys)
     for index, key in enumerate(keys):

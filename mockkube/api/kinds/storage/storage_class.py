@@ -34,7 +34,7 @@ def default_storage_class(storage_class: Object, caps: Capabilities) -> None:
 
 
 # Bound on errors about equal terms, whose pairs are quadratic in the number of terms.
-_COMPLAINTS_MAX: Final = 10_000
+_DUPLICATE_TERM_ERRORS_MAX: Final = 10_000
 PARAMETERS_MAX: Final = 512
 PARAMETERS_BYTES_MAX: Final = 256 * 1024
 _RECLAIM_POLICIES: Final = ("Delete", "Retain")
@@ -46,7 +46,7 @@ class StorageClassStrategy(Strategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate every field."""
-        errors = _validate_driver(obj.get("provisioner", ""), "provisioner")
+        errors = _validate_driver_name(obj.get("provisioner", ""), "provisioner")
         errors += _validate_parameters(obj.get("parameters") or {}, needed=False)
         if obj.get("reclaimPolicy") and obj["reclaimPolicy"] not in _RECLAIM_POLICIES:
             errors.append(not_supported("reclaimPolicy", obj["reclaimPolicy"], _RECLAIM_POLICIES))
@@ -85,7 +85,7 @@ class VolumeAttributesClassStrategy(Strategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate driver and parameters."""
-        errors = _validate_driver(obj.get("driverName", ""), "driverName")
+        errors = _validate_driver_name(obj.get("driverName", ""), "driverName")
         return errors + _validate_parameters(obj.get("parameters") or {}, needed=True)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
@@ -95,7 +95,7 @@ class VolumeAttributesClassStrategy(Strategy):
         return errors + self.validate_create(new, judge)
 
 
-def _validate_driver(name: str, at: str) -> list[FieldError]:
+def _validate_driver_name(name: str, at: str) -> list[FieldError]:
     if not name:
         return [required(at)]
     # Capitals are tolerated in driver names, which qualified names must not have in their domain.
@@ -128,7 +128,7 @@ def _validate_topologies(terms: list[ReadOnlyObject]) -> list[FieldError]:
                 errors.append(duplicate(f"{at}[{j}].key", key))
             parsed[key] = frozenset(expression.get("values") or [])
         form = frozenset(parsed.items())
-        errors += repeat(duplicate(at, ""), min(seen[form], _COMPLAINTS_MAX - len(errors)))
+        errors += repeat(duplicate(at, ""), min(seen[form], _DUPLICATE_TERM_ERRORS_MAX - len(errors)))
         seen[form] += 1
     return errors
 

@@ -38,9 +38,9 @@ _SOURCE: Final[Shape] = (
     ("InlineVolumeSpec", "inlineVolumeSpec", None),
 )
 _SPEC: Final[Shape] = (("Attacher", "attacher", ""), ("Source", "source", _SOURCE), ("NodeName", "nodeName", ""))
-_ONE_SOURCE: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
-_ELSEWHERE: Final = ("claimRef", "capacity")
-_ERRORS: Final = ("attachError", "detachError")
+_ONE_SOURCE_DETAIL: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+_FORBIDDEN_INLINE_FIELDS: Final = ("claimRef", "capacity")
+_ERROR_FIELDS: Final = ("attachError", "detachError")
 
 
 class VolumeAttachmentStrategy(StatusStrategy):
@@ -59,7 +59,7 @@ class VolumeAttachmentStrategy(StatusStrategy):
         restore_metadata(new, old)
         if judge.caps.enabled("MutableCSINodeAllocatableCount"):
             return
-        for name in _ERRORS:
+        for name in _ERROR_FIELDS:
             error, before = new["status"].get(name), (old.get("status") or {}).get(name) or {}
             if error and "errorCode" not in before:
                 error.pop("errorCode", None)
@@ -88,19 +88,23 @@ class VolumeAttachmentStrategy(StatusStrategy):
 def _validate_source(source: ReadOnlyObject) -> list[FieldError]:
     name, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
     if name is None and inline is None:
-        return [required("spec.source", _ONE_SOURCE)]
+        return [required("spec.source", _ONE_SOURCE_DETAIL)]
     if name is not None and inline is not None:
-        return [forbidden("spec.source", _ONE_SOURCE)]
+        return [forbidden("spec.source", _ONE_SOURCE_DETAIL)]
     if name == "":
         return [required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName")]
-    return _validate_inline(inline, "spec.source.inlineVolumeSpec") if inline is not None else []
+    return _validate_inline_volume(inline, "spec.source.inlineVolumeSpec") if inline is not None else []
 
 
-def _validate_inline(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_inline_volume(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate an inline volume, which must be a CSI volume."""
     context = "in the context of inline volumes"
     # Inline volumes come from migrated in-tree drivers: they have no claim, and capacity has no meaning.
-    errors = [forbidden(f"{at}.{name}", f"may not be specified {context}") for name in _ELSEWHERE if spec.get(name)]
+    errors = [
+        forbidden(f"{at}.{name}", f"may not be specified {context}")
+        for name in _FORBIDDEN_INLINE_FIELDS
+        if spec.get(name)
+    ]
     if spec.get("csi") is None:
         errors.append(required(f"{at}.csi", f"has to be specified {context}"))
     modes = spec.get("accessModes") or []
@@ -113,7 +117,7 @@ def _validate_status(status: ReadOnlyObject) -> list[FieldError]:
     errors = []
     if sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items()) > METADATA_BYTES_MAX:
         errors.append(too_long("status.attachmentMetadata", METADATA_BYTES_MAX))
-    for name in _ERRORS:
+    for name in _ERROR_FIELDS:
         error = status.get(name) or {}
         if len(error.get("message", "").encode()) > MESSAGE_BYTES_MAX:
             # upstream 1.36 prints the limit of the metadata here.

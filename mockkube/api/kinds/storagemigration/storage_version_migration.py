@@ -9,7 +9,7 @@ from mockkube.api.printers.reading import name_of, sections, string
 from mockkube.api.printers.table import NAME, Cell, Column, Printer, text_column
 from mockkube.api.types import ReadOnlyObject
 
-_PROGRESS = ("Running", "Failed", "Succeeded")
+_PROGRESS_CONDITIONS = ("Running", "Failed", "Succeeded")
 
 
 def migration_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
@@ -18,7 +18,7 @@ def migration_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     states = [
         string(condition, "type")
         for condition in sections(obj, "status", "conditions")
-        if condition.get("status") == "True" and condition.get("type") in _PROGRESS
+        if condition.get("status") == "True" and condition.get("type") in _PROGRESS_CONDITIONS
     ]
     return [name_of(obj), f"{resource}.{group}" if group else resource, states[-1] if states else "Unknown"]
 

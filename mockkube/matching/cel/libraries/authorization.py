@@ -119,7 +119,7 @@ def check(asked: Authorizer, verb: str) -> Decision:
     return asked.ask(replace(asked.question, verb=verb))
 
 
-def _narrowing(field: str) -> Implementation:
+def _set_attribute(field: str) -> Implementation:
     """Return a function that sets one attribute of a resource check."""
     return lambda asked, text: ResourceCheck(asked.ask, replace(asked.question, **{field: text}))
 
@@ -132,8 +132,8 @@ def _member(overload_id: str, args: tuple[CelType, ...], result: CelType, run: I
     return Overload(overload_id, args, result, run, member=True, eager=len(args) > 2)
 
 
-def _narrow(name: str, overload_id: str, field: str, on: CelType = _RESOURCE) -> Function:
-    return Function(name, (_member(overload_id, (on, STRING), _RESOURCE, _narrowing(field)),))
+def _declare_attribute(name: str, overload_id: str, field: str, on: CelType = _RESOURCE) -> Function:
+    return Function(name, (_member(overload_id, (on, STRING), _RESOURCE, _set_attribute(field)),))
 
 
 FUNCTIONS: Final = (
@@ -143,10 +143,10 @@ FUNCTIONS: Final = (
         "serviceAccount",
         (_member("authorizer_serviceaccount", (_AUTHORIZER, STRING, STRING), _AUTHORIZER, service_account),),
     ),
-    _narrow("resource", "groupcheck_resource", "resource", _GROUP),
-    _narrow("subresource", "resourcecheck_subresource", "subresource"),
-    _narrow("namespace", "resourcecheck_namespace", "namespace"),
-    _narrow("name", "resourcecheck_name", "name"),
+    _declare_attribute("resource", "groupcheck_resource", "resource", _GROUP),
+    _declare_attribute("subresource", "resourcecheck_subresource", "subresource"),
+    _declare_attribute("namespace", "resourcecheck_namespace", "namespace"),
+    _declare_attribute("name", "resourcecheck_name", "name"),
     Function(
         "check",
         (
@@ -160,6 +160,6 @@ FUNCTIONS: Final = (
     Function("error", (_member("decision_error", (_DECISION,), STRING, lambda decision: ""),)),
     Function("allowed", (_member("decision_allowed", (_DECISION,), BOOL, lambda decision: decision.allowed),)),
     Function("reason", (_member("decision_reason", (_DECISION,), STRING, lambda decision: decision.reason),)),
-    _narrow("fieldSelector", "authorizer_fieldselector", "field_selector"),
-    _narrow("labelSelector", "authorizer_labelselector", "label_selector"),
+    _declare_attribute("fieldSelector", "authorizer_fieldselector", "field_selector"),
+    _declare_attribute("labelSelector", "authorizer_labelselector", "label_selector"),
 )

@@ -38,7 +38,7 @@ class Format:
 values.register(Format, values.Opaque(_FORMAT, "cel.Format", lambda one, other: one.name == other.name))
 
 
-def _uri(text: str) -> list[str]:
+def _uri_errors(text: str) -> list[str]:
     try:
         gourl.parse_request(text)
     except gourl.UrlError as error:
@@ -59,7 +59,7 @@ def _is_datetime(text: str) -> bool:
     return match is not None and match[1] <= "23" and match[2] <= "59" and match[3] <= "59"
 
 
-def _unless(test: Callable[[str], Any], complaint: str) -> Callable[[str], list[str]]:
+def _error_unless(test: Callable[[str], Any], complaint: str) -> Callable[[str], list[str]]:
     return lambda text: [] if test(text) else [complaint]
 
 
@@ -72,15 +72,15 @@ FORMATS: Final = {
     "dns1123SubdomainPrefix": Format("DNS1123SubdomainPrefix", lambda text: names.dns_subdomain(text, prefix=True), 60),
     "dns1035LabelPrefix": Format("DNS1035LabelPrefix", lambda text: names.dns1035_label(text, prefix=True), 30),
     "labelValue": Format("LabelValue", names.label_value, 40),
-    "uri": Format("URI", _uri, 1103),
-    "uuid": Format("uuid", _unless(_UUID.fullmatch, "does not match the UUID format"), 70),
-    "byte": Format("byte", _unless(_BASE64.fullmatch, "invalid base64"), 84),
-    "date": Format("date", _unless(_is_date, "invalid date"), 71),
-    "datetime": Format("datetime", _unless(_is_datetime, "invalid datetime"), 71),
+    "uri": Format("URI", _uri_errors, 1103),
+    "uuid": Format("uuid", _error_unless(_UUID.fullmatch, "does not match the UUID format"), 70),
+    "byte": Format("byte", _error_unless(_BASE64.fullmatch, "invalid base64"), 84),
+    "date": Format("date", _error_unless(_is_date, "invalid date"), 71),
+    "datetime": Format("datetime", _error_unless(_is_datetime, "invalid datetime"), 71),
 }
 
 
-def _find(name: str) -> Optional:
+def _find_format(name: str) -> Optional:
     return Optional(FORMATS[name]) if name in FORMATS else NONE
 
 
@@ -100,7 +100,7 @@ def _charge_validate(args: Sequence[Any], result: Any) -> int:
     return costs.pattern_charge(size_of(args[1]), args[0].pattern_length)
 
 
-def _constant(name: str, given: Format) -> Function:
+def _declare_constant(name: str, given: Format) -> Function:
     return Function(f"format.{name}", (Overload(f"format.{name}", (), _FORMAT, lambda: given, eager=True),))
 
 
@@ -113,8 +113,8 @@ FUNCTIONS: Final = (
     ),
     Function(
         "format.named",
-        (global_overload("format-named", (STRING,), types.optional_of(_FORMAT), _find),),
+        (global_overload("format-named", (STRING,), types.optional_of(_FORMAT), _find_format),),
         estimate=costs.estimate_unit,
     ),
-    *(_constant(name, given) for name, given in FORMATS.items()),
+    *(_declare_constant(name, given) for name, given in FORMATS.items()),
 )

@@ -34,12 +34,12 @@ class Amount:
 
     def plus(self, other: "Amount") -> "Amount":
         """Return the sum."""
-        return Amount(self.quantity + other.quantity, _scaled_sum(self.scaled, other.scaled))
+        return Amount(self.quantity + other.quantity, _add_scaled(self.scaled, other.scaled))
 
     def minus(self, other: "Amount") -> "Amount":
         """Return the difference."""
         negated = (-other.scaled[0], other.scaled[1]) if other.scaled else None
-        return Amount(self.quantity - other.quantity, _scaled_sum(self.scaled, negated))
+        return Amount(self.quantity - other.quantity, _add_scaled(self.scaled, negated))
 
     def compare(self, other: "Amount") -> int:
         """Return -1, 0 or 1."""
@@ -49,7 +49,7 @@ class Amount:
         """Return the integer, if upstream takes it for one: `1.0` and `1000m` are none."""
         if self.scaled is None or self.scaled[1] < 0:
             return None
-        number = _times_ten(*self.scaled)
+        number = _multiply_by_power_of_ten(*self.scaled)
         return number if number is not None and number in _INT64 else None
 
     def as_float(self) -> float:
@@ -63,20 +63,23 @@ class Amount:
 values.register(Amount, values.Opaque(_QUANTITY, "cel.Quantity", lambda one, other: one.quantity == other.quantity))
 
 
-def _times_ten(number: int, power: int) -> int | None:
+def _multiply_by_power_of_ten(number: int, power: int) -> int | None:
     """Return the number times a power of ten; None if that is far beyond 64 bits."""
     if number == 0:
         return 0
     return number * 10**power if power < 40 else None
 
 
-def _scaled_sum(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:
+def _add_scaled(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:
     if one is None or other is None:
         return None
     if other[0] == 0 or one[0] == 0:
         return one if other[0] == 0 else other
     scale = min(one[1], other[1])
-    first, second = _times_ten(one[0], one[1] - scale), _times_ten(other[0], other[1] - scale)
+    first, second = (
+        _multiply_by_power_of_ten(one[0], one[1] - scale),
+        _multiply_by_power_of_ten(other[0], other[1] - scale),
+    )
     if first is None or second is None or first + second not in _INT64:
         return None
     return first + second, scale
@@ -94,10 +97,10 @@ def parse(text: str) -> Any:
         parsed = quantity.parse(text if text == text.strip() else "")
     except ValueError as error:
         return CelError(str(error))
-    return Amount(parsed, _scaled_int64(text))
+    return Amount(parsed, _parse_scaled(text))
 
 
-def _scaled_int64(text: str) -> tuple[int, int] | None:
+def _parse_scaled(text: str) -> tuple[int, int] | None:
     """Return number and power of ten if upstream parses this text on its 64-bit path, else None."""
     match = _TEXT.fullmatch(text)
     if match is None:
@@ -117,22 +120,22 @@ def _scaled_int64(text: str) -> tuple[int, int] | None:
     return sign * int(whole + places), scale
 
 
-def _as_integer(amount: Amount) -> Any:
+def _integer_or_error(amount: Amount) -> Any:
     number = amount.as_integer()
     return _NOT_INTEGER if number is None else number
 
 
-def _pair(name: str, overload_id: str, result: CelType, run: Implementation) -> Function:
+def _declare_comparison(name: str, overload_id: str, result: CelType, run: Implementation) -> Function:
     return Function(
         name, (member_overload(overload_id, (_QUANTITY, _QUANTITY), result, run),), estimate=costs.estimate_unit
     )
 
 
-def _accessor(name: str, overload_id: str, result: CelType, run: Implementation) -> Function:
+def _declare_accessor(name: str, overload_id: str, result: CelType, run: Implementation) -> Function:
     return Function(name, (member_overload(overload_id, (_QUANTITY,), result, run),), estimate=costs.estimate_unit)
 
 
-def _arithmetic(name: str, compute: Callable[[Amount, Amount], Amount]) -> Function:
+def _declare_arithmetic(name: str, compute: Callable[[Amount, Amount], Amount]) -> Function:
     return Function(
         name,
         (
@@ -163,12 +166,12 @@ FUNCTIONS: Final = (
         (global_overload("quantity_sign", (_QUANTITY,), INT, lambda amount: amount.quantity.sign),),
         estimate=costs.estimate_unit,
     ),
-    _pair("isGreaterThan", "quantity_is_greater_than", BOOL, lambda one, other: one.compare(other) == 1),
-    _pair("isLessThan", "quantity_is_less_than", BOOL, lambda one, other: one.compare(other) == -1),
-    _pair("compareTo", "quantity_compare_to", INT, Amount.compare),
-    _accessor("asApproximateFloat", "quantity_get_float", DOUBLE, Amount.as_float),
-    _accessor("asInteger", "quantity_get_int", INT, _as_integer),
-    _accessor("isInteger", "quantity_is_integer", BOOL, lambda amount: amount.as_integer() is not None),
-    _arithmetic("add", Amount.plus),
-    _arithmetic("sub", Amount.minus),
+    _declare_comparison("isGreaterThan", "quantity_is_greater_than", BOOL, lambda one, other: one.compare(other) == 1),
+    _declare_comparison("isLessThan", "quantity_is_less_than", BOOL, lambda one, other: one.compare(other) == -1),
+    _declare_comparison("compareTo", "quantity_compare_to", INT, Amount.compare),
+    _declare_accessor("asApproximateFloat", "quantity_get_float", DOUBLE, Amount.as_float),
+    _declare_accessor("asInteger", "quantity_get_int", INT, _integer_or_error),
+    _declare_accessor("isInteger", "quantity_is_integer", BOOL, lambda amount: amount.as_integer() is not None),
+    _declare_arithmetic("add", Amount.plus),
+    _declare_arithmetic("sub", Amount.minus),
 )

@@ -23,19 +23,19 @@ def _to_int64(number: int) -> int:
     return number if number < 2**63 else number - 2**64
 
 
-def _parse(text: str, *, normalize: bool = False) -> Any:
+def _parse_or_error(text: str, *, normalize: bool = False) -> Any:
     try:
         return semver.parse_normalized(text) if normalize else semver.parse(text)
     except semver.SemverError as error:
         return CelError(str(error))
 
 
-def _accessor(name: str, read: Callable[[Version], int]) -> Function:
+def _declare_accessor(name: str, read: Callable[[Version], int]) -> Function:
     overload = member_overload(f"semver_{name}", (_SEMVER,), INT, lambda version: _to_int64(read(version)))
     return Function(name, (overload,), estimate=costs.estimate_unit)
 
 
-def _comparison(name: str, overload_id: str, result: CelType, run: Implementation) -> Function:
+def _declare_comparison(name: str, overload_id: str, result: CelType, run: Implementation) -> Function:
     return Function(
         name, (member_overload(overload_id, (_SEMVER, _SEMVER), result, run),), estimate=costs.estimate_unit
     )
@@ -45,9 +45,12 @@ FUNCTIONS: Final = (
     Function(
         "semver",
         (
-            global_overload("string_to_semver", (STRING,), _SEMVER, _parse),
+            global_overload("string_to_semver", (STRING,), _SEMVER, _parse_or_error),
             global_overload(
-                "string_bool_to_semver", (STRING, BOOL), _SEMVER, lambda text, flag: _parse(text, normalize=flag)
+                "string_bool_to_semver",
+                (STRING, BOOL),
+                _SEMVER,
+                lambda text, flag: _parse_or_error(text, normalize=flag),
             ),
         ),
         estimate=costs.estimate_traversal(),
@@ -56,21 +59,21 @@ FUNCTIONS: Final = (
     Function(
         "isSemver",
         (
-            global_overload("is_semver_string", (STRING,), BOOL, lambda text: type(_parse(text)) is Version),
+            global_overload("is_semver_string", (STRING,), BOOL, lambda text: type(_parse_or_error(text)) is Version),
             global_overload(
                 "is_semver_string_bool",
                 (STRING, BOOL),
                 BOOL,
-                lambda text, flag: type(_parse(text, normalize=flag)) is Version,
+                lambda text, flag: type(_parse_or_error(text, normalize=flag)) is Version,
             ),
         ),
         estimate=costs.estimate_traversal(),
         charge=costs.charge_traversal(),
     ),
-    _comparison("isGreaterThan", "semver_is_greater_than", BOOL, lambda one, other: one > other),
-    _comparison("isLessThan", "semver_is_less_than", BOOL, lambda one, other: one < other),
-    _comparison("compareTo", "semver_compare_to", INT, lambda one, other: one.compare(other)),
-    _accessor("major", lambda version: version.major),
-    _accessor("minor", lambda version: version.minor),
-    _accessor("patch", lambda version: version.patch),
+    _declare_comparison("isGreaterThan", "semver_is_greater_than", BOOL, lambda one, other: one > other),
+    _declare_comparison("isLessThan", "semver_is_less_than", BOOL, lambda one, other: one < other),
+    _declare_comparison("compareTo", "semver_compare_to", INT, lambda one, other: one.compare(other)),
+    _declare_accessor("major", lambda version: version.major),
+    _declare_accessor("minor", lambda version: version.minor),
+    _declare_accessor("patch", lambda version: version.patch),
 )

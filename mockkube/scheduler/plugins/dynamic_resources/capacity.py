@@ -27,7 +27,7 @@ class CapacityRules:
 
     def taken_by(self, wanted: Taken, capacity: Capacity) -> Taken:
         """Return what a request consumes of each capacity of a device, rounded by the request policy."""
-        return {name: self._taken(wanted.get(name), one) for name, one in capacity.items()}
+        return {name: self._consumed_amount(wanted.get(name), one) for name, one in capacity.items()}
 
     def fits(self, wanted: Taken, capacity: Capacity, used: Amounts = NONE, promised: Amounts = NONE) -> bool:
         """Return whether a device has enough capacity left, beside what is used and what has just been promised."""
@@ -35,14 +35,14 @@ class CapacityRules:
         if not wanted.keys() <= capacity.keys():
             return False
         for name, one in capacity.items():
-            taken = self._taken(wanted.get(name), one)
+            taken = self._consumed_amount(wanted.get(name), one)
             if self._violates(taken.amount, one.get("requestPolicy")):
                 return False
             if used.get(name, Decimal(0)) + promised.get(name, Decimal(0)) + taken.amount > _amount(one["value"]):
                 return False
         return True
 
-    def _taken(self, wanted: Quantity | None, capacity: ReadOnlyObject) -> Quantity:
+    def _consumed_amount(self, wanted: Quantity | None, capacity: ReadOnlyObject) -> Quantity:
         policy = capacity.get("requestPolicy")
         if wanted is None:
             # API: without a request the policy's default is consumed, and without a policy all of it.
@@ -50,19 +50,19 @@ class CapacityRules:
         if policy is None:
             return wanted
         if "min" in (policy.get("validRange") or {}):
-            return self._rounded_up(wanted, policy["validRange"])
+            return self._round_up(wanted, policy["validRange"])
         larger = (one for value in policy.get("validValues") or () if (one := parse(str(value))) >= wanted)
         # An amount above all valid values stays as it is, and is rejected as a violation afterwards.
         return next(larger, wanted)
 
-    def _rounded_up(self, wanted: Quantity, steps: ReadOnlyObject) -> Quantity:
+    def _round_up(self, wanted: Quantity, steps: ReadOnlyObject) -> Quantity:
         least = parse(str(steps["min"]))
         if wanted < least:
             return least
         if "step" not in steps:
             return wanted
         step = parse(str(steps["step"]))
-        unit, style = (_MILLI, step.format) if self._in_fractions(steps) else (_WHOLE, Format.BINARY_SI)
+        unit, style = (_MILLI, step.format) if self._uses_fractions(steps) else (_WHOLE, Format.BINARY_SI)
         # Upstream computes in integers of units, or of thousandths where fractions are allowed.
         count = -(-(unit(wanted) - unit(least)) // unit(step))
         total = unit(least) + unit(step) * count
@@ -72,20 +72,20 @@ class CapacityRules:
         if policy is None or ("default" in policy and amount == _amount(policy["default"])):
             return False
         if (steps := policy.get("validRange")) is not None:
-            return self._outside(amount, steps)
+            return self._is_outside_range(amount, steps)
         values = policy.get("validValues") or ()
         return bool(values) and all(amount != _amount(value) for value in values)
 
-    def _outside(self, amount: Decimal, steps: ReadOnlyObject) -> bool:
+    def _is_outside_range(self, amount: Decimal, steps: ReadOnlyObject) -> bool:
         if "max" in steps and amount > _amount(steps["max"]):
             return True
         if "step" not in steps:
             return False
-        unit = _MILLI if self._in_fractions(steps) else _WHOLE
+        unit = _MILLI if self._uses_fractions(steps) else _WHOLE
         beyond = unit(Quantity(amount)) - unit(parse(str(steps["min"])))
         return beyond % unit(parse(str(steps["step"]))) != 0
 
-    def _in_fractions(self, steps: ReadOnlyObject) -> bool:
+    def _uses_fractions(self, steps: ReadOnlyObject) -> bool:
         bounds = (parse(str(steps[name])) for name in ("min", "max", "step") if name in steps)
         return self.fractions and not all(bound.is_integer for bound in bounds)
 

@@ -54,7 +54,7 @@ class Choice:
         # Claims for which a device is chosen exclusively.
         self._holders: dict[DeviceId, set[int]] = {}
         # Capacity of shared devices that was chosen.
-        self._promised: dict[DeviceId, list[Taken]] = {}
+        self._chosen_capacity: dict[DeviceId, list[Taken]] = {}
         self._counters = CounterUse(available)
 
     def in_use(self, claim: int, request: Request, device: DeviceId) -> bool:
@@ -67,7 +67,7 @@ class Choice:
     def outlook(self, claim: int) -> Hashable | None:
         """Return a key for the state that decides about the remaining requests; None if states cannot be compared."""
         # Amounts of shared capacity make too many different states to be worth comparing.
-        if self._promised:
+        if self._chosen_capacity:
             return None
         constraints = tuple(constraint.state for constraint in self._constraints[claim])
         return len(self.chosen[claim]), frozenset(self._holders), constraints
@@ -78,7 +78,7 @@ class Choice:
             return True
         used = self._allocated.capacity.get(device.id, {})
         promised: dict[str, Decimal] = {}
-        for taken in self._promised.get(device.id, ()):
+        for taken in self._chosen_capacity.get(device.id, ()):
             for name, amount in taken.items():
                 promised[name] = promised.get(name, Decimal(0)) + amount.amount
         return self._capacity.fits(request.capacity, device.capacity, used, promised)
@@ -96,10 +96,10 @@ class Choice:
         shared = device.shared and self._rules.shared_capacity
         # As upstream, counters come before constraints, so `constraint_violated` is set only where a constraint is the
         # reason.
-        if device.consumes and not self._take_counters(candidate, shared=shared):
+        if device.consumes and not self._consume_counters(candidate, shared=shared):
             return False
-        if not self._permitted(claim, request, device, shared=shared):
-            self._give_counters_back(candidate, shared=shared)
+        if not self._is_permitted(claim, request, device, shared=shared):
+            self._release_counters(candidate, shared=shared)
             return False
         self._record(claim, request, candidate, shared=shared)
         return True
@@ -109,46 +109,46 @@ class Choice:
         chosen = self.chosen[claim].pop()
         device = chosen.candidate.device
         if chosen.shared:
-            self._promised[device.id].pop()
-            if not self._promised[device.id]:
-                del self._promised[device.id]
+            self._chosen_capacity[device.id].pop()
+            if not self._chosen_capacity[device.id]:
+                del self._chosen_capacity[device.id]
         else:
             self._holders[device.id].discard(claim)
             if not self._holders[device.id]:
                 del self._holders[device.id]
-        _forget(self._constraints[claim], chosen.request)
-        self._give_counters_back(chosen.candidate, shared=chosen.shared)
+        _remove_from_constraints(self._constraints[claim], chosen.request)
+        self._release_counters(chosen.candidate, shared=chosen.shared)
 
-    def _permitted(self, claim: int, request: Request, device: Device, *, shared: bool) -> bool:
+    def _is_permitted(self, claim: int, request: Request, device: Device, *, shared: bool) -> bool:
         """Return whether constraints and capacity permit the device; if so, the constraints include it."""
         if not self._meet_constraints(claim, request, device):
             self.violated = True
             return False
         if shared and not self.has_room(request, device):
-            _forget(self._constraints[claim], request)
+            _remove_from_constraints(self._constraints[claim], request)
             return False
         return True
 
-    def _take_counters(self, candidate: Candidate, *, shared: bool) -> bool:
+    def _consume_counters(self, candidate: Candidate, *, shared: bool) -> bool:
         device = candidate.device
         if not self._rules.partitions:
             return False
-        return self._shares_already(device, shared=shared) or self._counters.take(candidate.pool, device)
+        return self._is_shared_already(device, shared=shared) or self._counters.take(candidate.pool, device)
 
-    def _give_counters_back(self, candidate: Candidate, *, shared: bool) -> None:
+    def _release_counters(self, candidate: Candidate, *, shared: bool) -> None:
         device = candidate.device
-        if device.consumes and not self._shares_already(device, shared=shared):
+        if device.consumes and not self._is_shared_already(device, shared=shared):
             self._counters.give_back(candidate.pool, device)
 
-    def _shares_already(self, device: Device, *, shared: bool) -> bool:
+    def _is_shared_already(self, device: Device, *, shared: bool) -> bool:
         """Return whether a share of the device is allocated or chosen, whose counters are consumed already."""
-        return shared and (device.id in self._allocated.capacity or device.id in self._promised)
+        return shared and (device.id in self._allocated.capacity or device.id in self._chosen_capacity)
 
     def _meet_constraints(self, claim: int, request: Request, device: Device) -> bool:
         constraints = self._constraints[claim]
         for index, constraint in enumerate(constraints):
             if not constraint.add(request.base_name, request.sub_name, device):
-                _forget(constraints[:index], request)
+                _remove_from_constraints(constraints[:index], request)
                 return False
         return True
 
@@ -157,13 +157,13 @@ class Choice:
         taken: Taken = {}
         if shared:
             taken = self._capacity.taken_by(request.capacity, device.capacity)
-            self._promised.setdefault(device.id, []).append(taken)
+            self._chosen_capacity.setdefault(device.id, []).append(taken)
         else:
             self._holders.setdefault(device.id, set()).add(claim)
         self.chosen[claim].append(Chosen(request, candidate, taken, shared))
 
 
-def _forget(constraints: Sequence[Constraint], request: Request) -> None:
+def _remove_from_constraints(constraints: Sequence[Constraint], request: Request) -> None:
     for constraint in constraints:
         constraint.remove(request.base_name, request.sub_name)
 

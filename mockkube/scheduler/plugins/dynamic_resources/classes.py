@@ -18,10 +18,10 @@ class ExtendedClasses:
     def class_for(self, resource: str) -> str:
         """Return the newest class, the first by name of equally old ones; empty if there is none."""
         classes = self.resources.classes.get(resource) if self.resources.classes is not None else []
-        newest = max((_age(one) for one in classes), default="")
-        return min((one["metadata"]["name"] for one in classes if _age(one) == newest), default="")
+        newest = max((_created_at(one) for one in classes), default="")
+        return min((one["metadata"]["name"] for one in classes if _created_at(one) == newest), default="")
 
 
-def _age(device_class: ReadOnlyObject) -> str:
+def _created_at(device_class: ReadOnlyObject) -> str:
     created: str = device_class["metadata"].get("creationTimestamp", "")
     return created

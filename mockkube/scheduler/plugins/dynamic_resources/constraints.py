@@ -14,8 +14,8 @@ from mockkube.scheduler.plugins.dynamic_resources.devices import Device, DeviceI
 Value = tuple[str, frozenset[Any]]
 """Type of an attribute and its values: one value, or several if lists are supported."""
 
-_KINDS: Final = ("string", "int", "bool", "version")
-_LISTS: Final = ("ints", "bools", "strings", "versions")
+_SCALAR_TYPES: Final = ("string", "int", "bool", "version")
+_LIST_TYPES: Final = ("ints", "bools", "strings", "versions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +35,16 @@ class Constraint(ABC):
 
     def add(self, request: str, sub_request: str, device: Device) -> bool:
         """Add a device if the constraint permits it; devices of other requests are always permitted."""
-        if not self._concerns(request, sub_request):
+        if not self._applies_to(request, sub_request):
             return True
         reading = self._read.get(device.id)
         if reading is None:
-            reading = self._read[device.id] = self._reading(device)
+            reading = self._read[device.id] = self._read_attribute(device)
         return reading.there and self._accept(request, reading.value)
 
     def remove(self, request: str, sub_request: str) -> None:
         """Remove the device that was added last for a request."""
-        if self._concerns(request, sub_request):
+        if self._applies_to(request, sub_request):
             self._withdraw(request)
 
     @property
@@ -60,20 +60,20 @@ class Constraint(ABC):
     def _withdraw(self, request: str) -> None:
         """Remove a device of a request."""
 
-    def _concerns(self, request: str, sub_request: str) -> bool:
+    def _applies_to(self, request: str, sub_request: str) -> bool:
         if not self._requests or request in self._requests:
             return True
         return bool(sub_request) and f"{request}/{sub_request}" in self._requests
 
-    def _reading(self, device: Device) -> Reading:
+    def _read_attribute(self, device: Device) -> Reading:
         attribute = attribute_of(device, self._attribute)
-        return Reading(False) if attribute is None else Reading(True, self._value(attribute))
+        return Reading(False) if attribute is None else Reading(True, self._parse_values(attribute))
 
-    def _value(self, attribute: ReadOnlyObject) -> Value | None:
-        for kind in _LISTS if self._lists else ():
+    def _parse_values(self, attribute: ReadOnlyObject) -> Value | None:
+        for kind in _LIST_TYPES if self._lists else ():
             if attribute.get(kind):
                 return kind.removesuffix("s"), frozenset(attribute[kind])
-        return next(((kind, frozenset((attribute[kind],))) for kind in _KINDS if kind in attribute), None)
+        return next(((kind, frozenset((attribute[kind],))) for kind in _SCALAR_TYPES if kind in attribute), None)
 
 
 class Matching(Constraint):
@@ -82,26 +82,26 @@ class Matching(Constraint):
     def __init__(self, attribute: str, requests: frozenset[str], *, lists: bool) -> None:
         super().__init__(attribute, requests, lists=lists)
         # Values that all devices have in common, after each device.
-        self._held: list[Value | None] = []
+        self._common_values: list[Value | None] = []
 
     @property
     def state(self) -> Hashable:
         """Values that all devices have in common, if there are devices."""
-        return tuple(self._held[-1:])
+        return tuple(self._common_values[-1:])
 
     def _accept(self, request: str, value: Value | None) -> bool:
-        if not self._held:
+        if not self._common_values:
             if value is None and self._lists:
                 return False
-            self._held.append(value)
+            self._common_values.append(value)
             return True
-        common = _common(self._held[-1], value)
+        common = _common(self._common_values[-1], value)
         if common is not None:
-            self._held.append(common)
+            self._common_values.append(common)
         return common is not None
 
     def _withdraw(self, request: str) -> None:
-        self._held.pop()
+        self._common_values.pop()
 
 
 class Distinct(Constraint):
@@ -118,7 +118,7 @@ class Distinct(Constraint):
         return self._count > 0, frozenset(self._values.items())
 
     def _accept(self, request: str, value: Value | None) -> bool:
-        if self._count and not self._differs(value):
+        if self._count and not self._is_distinct(value):
             return False
         # upstream: the map has one entry per request, so a request for several devices compares with its last one only.
         self._values[request] = value
@@ -129,7 +129,7 @@ class Distinct(Constraint):
         self._values.pop(request, None)
         self._count -= 1
 
-    def _differs(self, value: Value | None) -> bool:
+    def _is_distinct(self, value: Value | None) -> bool:
         if value is None:
             return not self._lists and not self._values
         return all(_common(other, value) is None for other in self._values.values())

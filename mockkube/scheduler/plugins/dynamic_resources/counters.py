@@ -19,13 +19,13 @@ class AvailableCounters:
 
     def __init__(self, allocated: Allocated) -> None:
         self._allocated = allocated
-        self._of_pool: dict[PoolId, Amounts] = {}
+        self._by_pool: dict[PoolId, Amounts] = {}
 
     def of(self, pool: Pool) -> Amounts:
         """Return the available counters, which may be negative."""
-        available = self._of_pool.get(pool.id)
+        available = self._by_pool.get(pool.id)
         if available is None:
-            available = self._of_pool[pool.id] = self._count(pool)
+            available = self._by_pool[pool.id] = self._count(pool)
         return available
 
     def _count(self, pool: Pool) -> Amounts:

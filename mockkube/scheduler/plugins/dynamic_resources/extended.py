@@ -78,13 +78,13 @@ def requests_for(pod: PodInfo, classes: Mapping[str, str]) -> Extended:
     requests: list[Object] = []
     mappings: list[Object] = []
     for resource, class_name in sorted(classes.items()):
-        _serve(tuple(_containers(pod)), _Resource(resource, class_name), requests, mappings)
+        _add_requests(tuple(_containers(pod)), _BackedResource(resource, class_name), requests, mappings)
     requests.sort(key=lambda request: str(request["name"]))
     return Extended(tuple(requests), tuple(mappings))
 
 
 @dataclass(frozen=True, slots=True)
-class _Resource:
+class _BackedResource:
     name: str
     class_name: str
 
@@ -106,8 +106,8 @@ class _Resource:
         return {"containerName": container.name, "resourceName": self.name, "requestName": request_name}
 
 
-def _serve(
-    containers: Sequence[_Container], resource: _Resource, requests: list[Object], mappings: list[Object]
+def _add_requests(
+    containers: Sequence[_Container], resource: _BackedResource, requests: list[Object], mappings: list[Object]
 ) -> None:
     """Add requests for one resource.
 
@@ -123,7 +123,7 @@ def _serve(
     for container in containers:
         if container.brief and (amount := resource.amount(container)):
             reusable = [request for index, request in request_by_container.items() if index >= container.index]
-            extra += _borrow(container, resource, amount, reusable, init_mappings)
+            extra += _map_init_container(container, resource, amount, reusable, init_mappings)
     if extra:
         # Init containers run one after the other, so the largest extra request serves all of them.
         largest = max(extra, key=lambda request: int(request["exactly"]["count"]))
@@ -136,8 +136,8 @@ def _serve(
     mappings += init_mappings
 
 
-def _borrow(
-    container: _Container, resource: _Resource, amount: int, lenders: Sequence[Object], mappings: list[Object]
+def _map_init_container(
+    container: _Container, resource: _BackedResource, amount: int, lenders: Sequence[Object], mappings: list[Object]
 ) -> list[Object]:
     """Map an init container to requests of later containers; return a request for the rest."""
     for lender in lenders:

@@ -23,8 +23,8 @@ from mockkube.scheduler.plugins.dynamic_resources.results import allocation
 from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 from mockkube.scheduler.plugins.dynamic_resources.search import OutOfTime, Search
 
-_NOT_HERE: Final = "resourceclaim not available on the node"
-_NOT_ENOUGH: Final = "cannot allocate all claims"
+_NOT_AVAILABLE: Final = "resourceclaim not available on the node"
+_CANNOT_ALLOCATE: Final = "cannot allocate all claims"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class NodeFilter:
 
     def ask(self, note: Note, pod: PodInfo, node: NodeInfo) -> Status:
         """Return SUCCESS with the allocations stored, or the rejection of the node."""
-        extended = self._extended(note, pod, node)
+        extended = self._extended_claim_for_node(note, pod, node)
         if isinstance(extended, Status):
             return extended
         if extended is None and note.only_extended:
             return SUCCESS
         unavailable = [
-            index for index, claim in enumerate(note.claims) if not self._available(note, index, claim, node)
+            index for index, claim in enumerate(note.claims) if not self._is_available(note, index, claim, node)
         ]
         node_allocation: OnNode | None = None
         if note.allocator is not None:
@@ -57,12 +57,12 @@ class NodeFilter:
             # PostFilter may deallocate claims that were unavailable on some node.
             note.unavailable.update(unavailable)
             names = [note.claims[index]["metadata"]["name"] for index in unavailable]
-            return Status.unresolvable(_NOT_HERE, claims=names)
+            return Status.unresolvable(_NOT_AVAILABLE, claims=names)
         if node_allocation is not None:
             note.on_node[node.name] = node_allocation
         return SUCCESS
 
-    def _available(self, note: Note, index: int, claim: ReadOnlyObject, node: NodeInfo) -> bool:
+    def _is_available(self, note: Note, index: int, claim: ReadOnlyObject, node: NodeInfo) -> bool:
         """Return whether an allocated claim can be used on the node; an unallocated one always can."""
         node_scope = note.reach.get(index)
         if node_scope is not None and not node_scope.matches(node.labels, node.name):
@@ -74,7 +74,7 @@ class NodeFilter:
         except PreparationFailed:
             return False
 
-    def _extended(self, note: Note, pod: PodInfo, node: NodeInfo) -> OnNode | Status | None:
+    def _extended_claim_for_node(self, note: Note, pod: PodInfo, node: NodeInfo) -> OnNode | Status | None:
         """Return the claim for extended resources that devices must serve on the node; None if there is none."""
         claim = note.extended_claim
         if claim is None:
@@ -102,19 +102,19 @@ class NodeFilter:
             return Status.error(note.broken)
         pools = self.pools.of(node)
         try:
-            wanted = self._wanted(note, extended)
+            wanted = self._claims_to_allocate(note, extended)
             search = Search(wanted, pools, node, note.allocator)
             if not search.run():
-                return self._refusal(search, node)
+                return self._rejection(search, node)
         except Unserviceable as error:
             return Status.error(str(error))
         except OutOfTime:
-            return self._out_of_time(node)
+            return self._timeout_status(node)
         chosen = zip(wanted, search.choice.chosen, search.selected, strict=True)
         allocations = tuple(allocation(one, devices, picks, node.name, self.rules) for one, devices, picks in chosen)
         return OnNode(allocations) if extended is None else replace(extended, allocations=allocations)
 
-    def _wanted(self, note: Note, extended: OnNode | None) -> list[Wanted]:
+    def _claims_to_allocate(self, note: Note, extended: OnNode | None) -> list[Wanted]:
         """Return the claims to allocate; the special claim differs from node to node."""
         assert note.allocator is not None, "an unallocated claim has an allocator"
         wanted = []
@@ -124,7 +124,7 @@ class NodeFilter:
             wanted.append(one)
         return wanted
 
-    def _refusal(self, search: Search, node: NodeInfo) -> Status:
+    def _rejection(self, search: Search, node: NodeInfo) -> Status:
         invalid = next((pool for pool in self.pools.of(node) if pool.invalid), None)
         if invalid is not None and self.rules.invalid_pools_are_errors:
             return Status.error(f"pool {invalid.id.pool} is invalid: {invalid.invalid}")
@@ -137,9 +137,9 @@ class NodeFilter:
         }
         if invalid is not None:
             return Status.unresolvable("invalid resource pools were encountered", pool=str(invalid.id), **facts)
-        return Status.unresolvable(_NOT_ENOUGH, **facts)
+        return Status.unresolvable(_CANNOT_ALLOCATE, **facts)
 
-    def _out_of_time(self, node: NodeInfo) -> Status:
+    def _timeout_status(self, node: NodeInfo) -> Status:
         text = "timed out trying to allocate devices"
         return (
             Status.error(f"node {node.name}: {text}") if self.rules.timeouts_are_errors else Status.unresolvable(text)

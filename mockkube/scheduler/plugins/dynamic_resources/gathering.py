@@ -47,11 +47,11 @@ class Gatherer:
             return Status.unresolvable(str(why))
         self._add_extended(note, claims, pod)
         for index, claim in enumerate(claims):
-            rejection = self._look_at(note, index, claim, extended=note.extended and index == len(claims) - 1)
+            rejection = self._check_claim(note, index, claim, extended=note.extended and index == len(claims) - 1)
             if rejection is not None:
                 return rejection
         if any(allocation_of(claim) is None for claim in claims):
-            self._prepare(note, claims)
+            self._prepare_allocator(note, claims)
         note.claims = claims
         return None
 
@@ -60,7 +60,7 @@ class Gatherer:
         if not self.rules.extended_resources:
             return
         amounts = self.pod_requests.read(pod).total.scalars
-        requested = {name: amount for name, amount in amounts.items() if amount and _is_served_by_devices(name)}
+        requested = {name: amount for name, amount in amounts.items() if amount and _can_be_backed_by_devices(name)}
         if not any(self.extended_classes.resources.stand_for(name) for name in requested):
             return
         # An earlier attempt may have written the claim and failed afterwards.
@@ -70,18 +70,18 @@ class Gatherer:
         claims.append(claim)
         note.extended, note.resources, note.promised_uid = True, requested, claim["metadata"]["uid"]
 
-    def _look_at(self, note: Note, index: int, claim: ReadOnlyObject, *, extended: bool) -> Status | None:
+    def _check_claim(self, note: Note, index: int, claim: ReadOnlyObject, *, extended: bool) -> Status | None:
         """Return a status if the claim keeps the pod from being scheduled on any node."""
         allocation = allocation_of(claim)
         if allocation is not None:
-            if (selector := self._reach(allocation)) is not None:
+            if (selector := self._compile_node_selector(allocation)) is not None:
                 note.reach[index] = selector
             return None
         if self.ledger.pending(claim["metadata"]["uid"]) is not None:
             return Status.unresolvable(f"resource claim {key_of(claim)} is in the process of being allocated")
         return None if extended else self._check_classes(claim)
 
-    def _reach(self, allocation: ReadOnlyObject) -> NodeSelector | None:
+    def _compile_node_selector(self, allocation: ReadOnlyObject) -> NodeSelector | None:
         selector = allocation.get("nodeSelector")
         return None if selector is None else compile_terms(selector.get("nodeSelectorTerms") or (), self.operators)
 
@@ -94,7 +94,7 @@ class Gatherer:
                 return Status.unresolvable(f"{where}: unknown request type")
             if alternatives and not self.rules.prioritized_lists:
                 return Status.unresolvable(f"{where}: has subrequests, but the DRAPrioritizedList feature is disabled")
-            for name, form in _forms(request):
+            for name, form in _request_variants(request):
                 if (rejection := self._check_class(name, form)) is not None:
                     return rejection
         return None
@@ -107,7 +107,7 @@ class Gatherer:
             return Status.unresolvable(f"request {request}: device class {name} does not exist", device_class=name)
         return None
 
-    def _prepare(self, note: Note, claims: Sequence[ReadOnlyObject]) -> None:
+    def _prepare_allocator(self, note: Note, claims: Sequence[ReadOnlyObject]) -> None:
         """Prepare the allocator for claims without an allocation."""
         allocated = self.ledger.allocated
         available = AvailableCounters(allocated)
@@ -121,7 +121,7 @@ class Gatherer:
             note.broken = str(error)
 
 
-def _forms(request: ReadOnlyObject) -> Iterator[tuple[str, Object]]:
+def _request_variants(request: ReadOnlyObject) -> Iterator[tuple[str, Object]]:
     if "exactly" in request:
         yield request["name"], request["exactly"]
         return
@@ -129,6 +129,6 @@ def _forms(request: ReadOnlyObject) -> Iterator[tuple[str, Object]]:
         yield f"{request['name']}/{one['name']}", one
 
 
-def _is_served_by_devices(resource: str) -> bool:
+def _can_be_backed_by_devices(resource: str) -> bool:
     """Return whether device classes may back a resource of this kind."""
     return resource.startswith(PREFIX) or is_extended(resource)

@@ -39,9 +39,9 @@ class Allocated:
             is_shared = sharing and "shareID" in result
             _count(self.shared if is_shared else self.devices, device, sign)
             if is_shared and result.get("consumedCapacity"):
-                self._use(device, result["consumedCapacity"], sign)
+                self._adjust_capacity(device, result["consumedCapacity"], sign)
 
-    def _use(self, device: DeviceId, consumed: Mapping[str, object], sign: int) -> None:
+    def _adjust_capacity(self, device: DeviceId, consumed: Mapping[str, object], sign: int) -> None:
         used = self.capacity.setdefault(device, {})
         for name, text in consumed.items():
             used[name] = used.get(name, Decimal(0)) + sign * parse(str(text)).amount
@@ -66,7 +66,7 @@ class Ledger:
         self._pending: dict[str, ReadOnlyObject] = {}
         # The counted allocation of each claim, by uid: what was added is what will be removed.
         self._counted: dict[str, ReadOnlyObject] = {}
-        cache.subscribe(self._take_in)
+        cache.subscribe(self._on_change)
 
     def pending(self, uid: str) -> ReadOnlyObject | None:
         """Return the pending allocation of a claim."""
@@ -81,7 +81,7 @@ class Ledger:
         """Remove the pending allocation of a claim."""
         if self._pending.pop(uid, None) is not None:
             claim = self.claims.get(key)
-            self._recount(uid, None if claim is None or claim["metadata"]["uid"] != uid else _allocation(claim))
+            self._recount(uid, None if claim is None or claim["metadata"]["uid"] != uid else _allocation_of(claim))
 
     def written(self, claim: ReadOnlyObject, promised: str = "") -> None:
         """Assume a claim as the API server returned it.
@@ -95,23 +95,23 @@ class Ledger:
             self._pending[uid] = allocation
         if self.claims.assume(claim) == "":
             self._pending.pop(uid, None)
-        self._recount(uid, _allocation(claim))
+        self._recount(uid, _allocation_of(claim))
 
-    def _take_in(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         uid = change.object["metadata"]["uid"]
         # The claim was deleted and created again under the same name between two events.
         if change.old is not None and change.old["metadata"]["uid"] != uid:
-            self._gone(change.old["metadata"]["uid"])
+            self._remove_claim(change.old["metadata"]["uid"])
         if change.type == "DELETED":
-            self._gone(uid)
+            self._remove_claim(uid)
             return
         claim = self.claims.get(key_of(change.object))
-        allocation = None if claim is None else _allocation(claim)
+        allocation = None if claim is None else _allocation_of(claim)
         if allocation is not None:
             self._pending.pop(uid, None)
         self._recount(uid, self._pending.get(uid, allocation))
 
-    def _gone(self, uid: str) -> None:
+    def _remove_claim(self, uid: str) -> None:
         self._pending.pop(uid, None)
         self._recount(uid, None)
 
@@ -124,6 +124,6 @@ class Ledger:
             self.allocated.add(allocation, sharing=self._sharing)
 
 
-def _allocation(claim: ReadOnlyObject) -> ReadOnlyObject | None:
+def _allocation_of(claim: ReadOnlyObject) -> ReadOnlyObject | None:
     allocation: ReadOnlyObject | None = (claim.get("status") or {}).get("allocation")
     return allocation

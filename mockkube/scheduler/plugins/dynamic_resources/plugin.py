@@ -73,16 +73,16 @@ class DynamicResources(
 
     def __init__(self, context: Context, arguments: ReadOnlyObject) -> None:
         informers, caps = context.caches, context.caps
-        self._rules = features = Rules.of(caps)
+        self._features = features = Rules.of(caps)
         self._handle = context.handle
-        seconds = _seconds(arguments.get("bindingTimeout"), _BINDING_SECONDS)
+        seconds = _parse_seconds(arguments.get("bindingTimeout"), _BINDING_SECONDS)
         self._device_classes = informers.of("DeviceClass")
-        self._ledger = _shared_ledger(context, features)
+        self._claim_tracker = _shared_claim_tracker(context, features)
         slices = Slices(informers, context.selector_operators, taint_rules=features.taint_rules)
         pools = Pools(slices, partitions=features.partitions)
         classes = ExtendedClasses(DeviceResources.of(context))
-        self._gatherer = Gatherer(
-            ledger=self._ledger,
+        self._claim_collector = Gatherer(
+            ledger=self._claim_tracker,
             device_classes=self._device_classes,
             extended_classes=classes,
             pod_requests=RequestReader(caps),
@@ -91,18 +91,18 @@ class DynamicResources(
             operators=context.selector_operators,
             rules=features,
         )
-        self._nodes = NodeFilter(pools, classes, context.clock, features, seconds)
-        self._preparation = Preparation(self._ledger, context.clock, seconds, features.version)
-        self._writer = ClaimWriter(context.client, self._ledger, context.clock, features)
+        self._node_filter = NodeFilter(pools, classes, context.clock, features, seconds)
+        self._preparation = Preparation(self._claim_tracker, context.clock, seconds, features.version)
+        self._writer = ClaimWriter(context.client, self._claim_tracker, context.clock, features)
 
     def interests(self) -> Sequence[Interest]:
         """Register for nodes, claims, classes and devices."""
-        return hints.interests(self._ledger.claims, self._rules)
+        return hints.interests(self._claim_tracker.claims, self._features)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Reject the pod while one of its claims does not exist."""
         try:
-            claims_of(pod, self._ledger.claims)
+            claims_of(pod, self._claim_tracker.claims)
         except Unusable as why:
             return Status.unresolvable(str(why))
         return SUCCESS
@@ -116,7 +116,7 @@ class DynamicResources(
             return NO_CLAIMS
         claim_state = Note()
         state.put(NOTE, claim_state)
-        rejection = self._gatherer.gather(claim_state, pod)
+        rejection = self._claim_collector.gather(claim_state, pod)
         if rejection is not None:
             return PreFiltered(rejection)
         return PreFiltered() if claim_state.claims else NO_CLAIMS
@@ -124,18 +124,20 @@ class DynamicResources(
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Find devices that the node can use, and store them."""
         claim_state = state.get(NOTE)
-        return SUCCESS if claim_state is None or not claim_state.claims else self._nodes.ask(claim_state, pod, node)
+        return (
+            SUCCESS if claim_state is None or not claim_state.claims else self._node_filter.ask(claim_state, pod, node)
+        )
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Skip pods without claims, and requests without prioritized alternatives."""
         # differs: upstream scores each node 0 instead; the sums are the same
         claim_state = state.get(NOTE)
-        return SUCCESS if claim_state is not None and claim_state.on_node and self._rules.prioritized_lists else SKIP
+        return SUCCESS if claim_state is not None and claim_state.on_node and self._features.prioritized_lists else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return a higher score for alternatives that are listed earlier."""
         claim_state = state.get(NOTE)
-        if claim_state is None or not self._rules.prioritized_lists or node.name not in claim_state.on_node:
+        if claim_state is None or not self._features.prioritized_lists or node.name not in claim_state.on_node:
             return 0
         return preference(claim_state, node.name)
 
@@ -151,7 +153,7 @@ class DynamicResources(
         if claim_state is None:
             return Remedy(Status.error("not found"))
         if not claim_state.claims:
-            return Remedy(self._nothing("no new claims to deallocate"))
+            return Remedy(self._unchanged_status("no new claims to deallocate"))
         for index in sorted(claim_state.unavailable):
             users = (claim_state.claims[index].get("status") or {}).get("reservedFor") or ()
             # Only a claim that no other pod uses may lose its devices. Two entries are enough to see that.
@@ -161,7 +163,7 @@ class DynamicResources(
         if claim_state.extended_written:
             claim_state.remedy = len(claim_state.claims) - 1
             return Remedy(Status.unschedulable("deletion of ResourceClaim completed"))
-        return Remedy(self._nothing("still not schedulable"))
+        return Remedy(self._unchanged_status("still not schedulable"))
 
     async def carry_out(self, state: CycleState, pod: PodInfo) -> None:
         """Deallocate the claim that `post_filter` chose, or delete the special claim."""
@@ -189,7 +191,7 @@ class DynamicResources(
             return Status.error("claim allocation not found for node")
         for index, allocation in zip(unallocated, node_allocation.allocations, strict=True):
             claim_state.decided[index] = allocation
-            self._ledger.promise(claim_state.claims[index]["metadata"]["uid"], allocation)
+            self._claim_tracker.promise(claim_state.claims[index]["metadata"]["uid"], allocation)
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
@@ -200,7 +202,7 @@ class DynamicResources(
         for index in claim_state.decided:
             claim = claim_state.claims[index]
             uid = claim_state.promised_uid if claim_state.is_extended(index) else claim["metadata"]["uid"]
-            self._ledger.withdraw(uid, key_of(claim))
+            self._claim_tracker.withdraw(uid, key_of(claim))
 
     async def clean_up(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Remove the pod from the claims that were reserved for it, and delete the special claim."""
@@ -220,10 +222,10 @@ class DynamicResources(
             return SUCCESS
         try:
             if claim_state.prepared_by is None:
-                await self._bind(claim_state, pod, node_name)
-                if not self._rules.binding_conditions or not any(map(needs_preparation, claim_state.claims)):
+                await self._write_claims(claim_state, pod, node_name)
+                if not self._features.binding_conditions or not any(map(needs_preparation, claim_state.claims)):
                     return SUCCESS
-                self._tell(pod, node_name)
+                self._record_pending_event(pod, node_name)
                 self._preparation.begin(claim_state)
             return self._preparation.status(claim_state)
         except WriteFailed as error:
@@ -231,21 +233,21 @@ class DynamicResources(
         except ApiError as error:
             return Status.error(error.message)
 
-    def _tell(self, pod: PodInfo, node_name: str) -> None:
+    def _record_pending_event(self, pod: PodInfo, node_name: str) -> None:
         if self._handle is not None:
             text = f"waiting for binding conditions for device on node {node_name}"
             self._handle.tell(pod, "BindingConditionsPending", text)
 
-    async def _bind(self, note: Note, pod: PodInfo, node_name: str) -> None:
+    async def _write_claims(self, note: Note, pod: PodInfo, node_name: str) -> None:
         for index, claim in enumerate(note.claims):
             if not reserved_for(claim, pod):
                 await self._writer.bind(note, index, pod, node_name)
 
-    def _nothing(self, reason: str) -> Status:
-        return Status.unschedulable() if self._rules.silent_remedies else Status.unschedulable(reason)
+    def _unchanged_status(self, reason: str) -> Status:
+        return Status.unschedulable() if self._features.silent_remedies else Status.unschedulable(reason)
 
 
-def _shared_ledger(context: Context, rules: Rules) -> Ledger:
+def _shared_claim_tracker(context: Context, rules: Rules) -> Ledger:
     """Return the claim tracker of all profiles."""
     if Ledger not in context.shared:
         context.shared[Ledger] = Ledger(context.caches.of("ResourceClaim"), sharing=rules.shared_capacity)
@@ -253,6 +255,6 @@ def _shared_ledger(context: Context, rules: Rules) -> Ledger:
     return claim_tracker
 
 
-def _seconds(text: str | None, default: float) -> float:
+def _parse_seconds(text: str | None, default: float) -> float:
     span = parse_duration(text) if text else None
     return default if span is None else span.nanos / 1e9

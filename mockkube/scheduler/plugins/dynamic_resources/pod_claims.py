@@ -20,23 +20,23 @@ def claims_of(pod: PodInfo, claims: AssumedObjects) -> list[ReadOnlyObject]:
     for wanted in pod.spec.get("resourceClaims") or ():
         known = device_claim(pod.obj, wanted)
         if known.name:
-            claim = _existing(Key(pod.namespace, known.name), claims)
+            claim = _get_claim(Key(pod.namespace, known.name), claims)
             if known.generated:
                 _check_owner(pod, claim)
             pod_claims.append(claim)
         # The controller may record that a template needs no claim for this pod; that is no error.
         elif not known.unneeded:
-            raise Unusable(_why_none(pod, wanted))
+            raise Unusable(_missing_claim_message(pod, wanted))
     return pod_claims
 
 
-def _why_none(pod: PodInfo, wanted: ReadOnlyObject) -> str:
+def _missing_claim_message(pod: PodInfo, wanted: ReadOnlyObject) -> str:
     if "resourceClaimTemplateName" in wanted:
         return f'pod "{pod.key}": ResourceClaim not created yet'
     return f'pod "{pod.key}", spec.resourceClaim "{wanted["name"]}": none of the supported fields are set'
 
 
-def _existing(key: Key, claims: AssumedObjects) -> ReadOnlyObject:
+def _get_claim(key: Key, claims: AssumedObjects) -> ReadOnlyObject:
     claim = claims.get(key)
     if claim is None:
         raise Unusable(f'could not find ResourceClaim "{key}"')

@@ -54,18 +54,18 @@ class Pools:
         known = self._by_node.get(node.name)
         # The revision and not the generation: pods on the node do not change which pools it can use.
         if known is None or known[0] != node.revision:
-            known = self._by_node[node.name] = (node.revision, self._gather(node))
+            known = self._by_node[node.name] = (node.revision, self._build_pools(node))
         return known[1]
 
-    def _gather(self, node: NodeInfo) -> tuple[Pool, ...]:
+    def _build_pools(self, node: NodeInfo) -> tuple[Pool, ...]:
         newest: dict[PoolId, list[Slice]] = {}
         for one in self._slices.for_node(node.name):
-            if self._matters(one, node):
+            if self._is_relevant(one, node):
                 _add(newest, one)
-        pools = [pool for slices in newest.values() if (pool := self._pool(slices)) is not None]
+        pools = [pool for slices in newest.values() if (pool := self._complete_pool(slices)) is not None]
         return tuple(sorted(pools, key=lambda pool: (pool.binds_late, pool.id)))
 
-    def _matters(self, one: Slice, node: NodeInfo) -> bool:
+    def _is_relevant(self, one: Slice, node: NodeInfo) -> bool:
         if one.counters:
             return self._partitions
         if one.per_device is not None and not self._partitions:
@@ -74,7 +74,7 @@ class Pools:
             return one.reach.includes(node)
         return bool(one.per_device) and any(device.reach.includes(node) for device in one.devices)
 
-    def _pool(self, slices: list[Slice]) -> Pool | None:
+    def _complete_pool(self, slices: list[Slice]) -> Pool | None:
         """Return the pool of these slices; None if a newer generation is replacing it."""
         first = slices[0]
         everything: Sequence[Slice] = slices
@@ -86,11 +86,11 @@ class Pools:
             everything = [one for one in everything if one.generation == first.generation]
             if len(everything) != first.count:
                 return Pool(first.pool, incomplete=True)
-        return self._build(first.pool, sorted(slices, key=lambda one: one.name), everything)
+        return self._build_pool(first.pool, sorted(slices, key=lambda one: one.name), everything)
 
-    def _build(self, pool: PoolId, slices: list[Slice], everything: Sequence[Slice]) -> Pool:
+    def _build_pool(self, pool: PoolId, slices: list[Slice], everything: Sequence[Slice]) -> Pool:
         with_devices = [one for one in slices if not (self._partitions and one.counters)]
-        if problem := _repeated_device(with_devices):
+        if problem := _duplicate_device_error(with_devices):
             return Pool(pool, invalid=problem)
         if not self._partitions:
             return Pool(pool, tuple(with_devices))
@@ -100,7 +100,7 @@ class Pools:
                 return Pool(pool, invalid=f"duplicate counter set name {repeated}")
             counters.update(one.counters)
         others = [one for one in everything if all(one is not mine for mine in slices)]
-        if problem := _unknown_counter(counters, slices) or _unknown_counter(counters, others):
+        if problem := _unknown_counter_error(counters, slices) or _unknown_counter_error(counters, others):
             return Pool(pool, invalid=problem)
         return Pool(pool, tuple(with_devices), tuple(others), counters)
 
@@ -114,7 +114,7 @@ def _add(newest: dict[PoolId, list[Slice]], one: Slice) -> None:
         known.append(one)
 
 
-def _repeated_device(slices: Iterable[Slice]) -> str:
+def _duplicate_device_error(slices: Iterable[Slice]) -> str:
     names: set[str] = set()
     for one in slices:
         for device in one.devices:
@@ -124,7 +124,7 @@ def _repeated_device(slices: Iterable[Slice]) -> str:
     return ""
 
 
-def _unknown_counter(counters: Counters, slices: Iterable[Slice]) -> str:
+def _unknown_counter_error(counters: Counters, slices: Iterable[Slice]) -> str:
     """Return the error of the first device that consumes an unknown counter."""
     for one in slices:
         for device in one.devices:

@@ -39,28 +39,34 @@ class Preparation:
             try:
                 ready = is_ready(current)
             except PreparationFailed as failure:
-                return Status.error(self._failed(key, failure))
+                return Status.error(self._failure_message(key, failure))
             if not ready:
-                return self._unready(note, key, late=is_late(current, self.clock.now(), self.seconds_max))
+                return self._waiting_status(note, key, late=is_late(current, self.clock.now(), self.seconds_max))
         return SUCCESS
 
-    def _unready(self, note: Note, key: Key, *, late: bool) -> Status:
+    def _waiting_status(self, note: Note, key: Key, *, late: bool) -> Status:
         if late:
-            return Status.error(self._timed_out(key))
+            return Status.error(self._timeout_message(key))
         if note.prepared_by is not None and self.clock.monotonic() >= note.prepared_by:
-            return Status.error(f"device binding timeout{': context deadline exceeded' if self._wraps else ''}")
+            return Status.error(
+                f"device binding timeout{': context deadline exceeded' if self._has_failure_prefix else ''}"
+            )
         return Status.wait("waiting for binding conditions")
 
     @property
-    def _wraps(self) -> bool:
+    def _has_failure_prefix(self) -> bool:
         """True if messages start with the kind of failure."""
         return self.version >= Version(1, 36)
 
-    def _timed_out(self, key: Key) -> str:
-        return f"device binding timeout: claim={key.name}" if self._wraps else f"claim {key.name} binding timeout"
+    def _timeout_message(self, key: Key) -> str:
+        return (
+            f"device binding timeout: claim={key.name}"
+            if self._has_failure_prefix
+            else f"claim {key.name} binding timeout"
+        )
 
-    def _failed(self, key: Key, failure: PreparationFailed) -> str:
+    def _failure_message(self, key: Key, failure: PreparationFailed) -> str:
         why = f"reason={failure.reason}, message={quoted(failure.message)}"
-        if self._wraps:
+        if self._has_failure_prefix:
             return f"device binding failed: claim={key.name}, {why}"
         return f"claim {key.name} binding failed: {why}"

@@ -83,13 +83,13 @@ class RequestReader:
 
     def read(self, claim: ReadOnlyObject) -> Wanted:
         """Compile a claim; raise AllocationError."""
-        requests = _devices_of(claim).get("requests") or ()
-        return Wanted(claim, tuple(self._alternatives(str(key_of(claim)), request) for request in requests))
+        requests = _device_claim(claim).get("requests") or ()
+        return Wanted(claim, tuple(self._compile_alternatives(str(key_of(claim)), request) for request in requests))
 
     def constraints(self, wanted: Wanted) -> list[Constraint]:
         """Return the constraints of a claim, without devices; raise AllocationError."""
         constraints: list[Constraint] = []
-        for index, one in enumerate(_devices_of(wanted.claim).get("constraints") or ()):
+        for index, one in enumerate(_device_claim(wanted.claim).get("constraints") or ()):
             requests, lists = frozenset(one.get("requests") or ()), self._rules.list_constraints
             if "matchAttribute" in one:
                 constraints.append(Matching(one["matchAttribute"], requests, lists=lists))
@@ -100,7 +100,7 @@ class RequestReader:
                 raise Unserviceable(f"claim {wanted.name}, constraint #{index}: {text}")
         return constraints
 
-    def _alternatives(self, claim: str, request: ReadOnlyObject) -> tuple[Request, ...]:
+    def _compile_alternatives(self, claim: str, request: ReadOnlyObject) -> tuple[Request, ...]:
         name, alternatives = request["name"], request.get("firstAvailable") or ()
         if alternatives and not self._rules.prioritized_lists:
             text = "has subrequests, but the DRAPrioritizedList feature is disabled"
@@ -127,16 +127,16 @@ class RequestReader:
             name=name,
             parent=parent,
             obj=form,
-            device_class=self._class(where, form.get("deviceClassName", "")),
+            device_class=self._get_class(where, form.get("deviceClassName", "")),
             everything=mode == "All",
             count=form.get("count", 1),
             admin=bool(form.get("adminAccess")),
             selectors=_selectors(where, form.get("selectors") or ()),
             tolerations=compile_tolerations(tolerations, self._tolerations),
-            capacity=_amounts((form.get("capacity") or {}).get("requests") or {}),
+            capacity=_parse_amounts((form.get("capacity") or {}).get("requests") or {}),
         )
 
-    def _class(self, where: str, name: str) -> ReadOnlyObject:
+    def _get_class(self, where: str, name: str) -> ReadOnlyObject:
         if not name:
             raise Unserviceable(f"{where}: missing device class name (unsupported request type?)")
         device_class = self._classes.get(Key("", name))
@@ -146,7 +146,7 @@ class RequestReader:
         return device_class
 
 
-def _devices_of(claim: ReadOnlyObject) -> ReadOnlyObject:
+def _device_claim(claim: ReadOnlyObject) -> ReadOnlyObject:
     devices: ReadOnlyObject = claim["spec"].get("devices") or {}
     return devices
 
@@ -159,5 +159,5 @@ def _selectors(where: str, selectors: Sequence[ReadOnlyObject]) -> tuple[str, ..
     return tuple(one["cel"]["expression"] for one in selectors)
 
 
-def _amounts(requests: Mapping[str, object]) -> Taken:
+def _parse_amounts(requests: Mapping[str, object]) -> Taken:
     return {name: parse(str(text)) for name, text in requests.items()}

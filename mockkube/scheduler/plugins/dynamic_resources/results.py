@@ -20,12 +20,12 @@ def allocation(
     result: Object = {"devices": {}}
     if chosen:
         result["devices"]["results"] = [
-            {**_result(one, rules), **_share(wanted, index, one)} for index, one in enumerate(chosen)
+            {**_device_result(one, rules), **_share_fields(wanted, index, one)} for index, one in enumerate(chosen)
         ]
     once = rules.short_configurations
-    config = [*_of_classes(wanted, selected), *_of_claim(wanted, selected, once=once)]
+    config = [*_class_configurations(wanted, selected), *_claim_configurations(wanted, selected, once=once)]
     if once:
-        config = _shortened(config, wanted, selected)
+        config = _omit_requests_of_all(config, wanted, selected)
     if config:
         result["devices"]["config"] = config
     if selector := _node_selector(chosen, node_name):
@@ -33,7 +33,7 @@ def allocation(
     return result
 
 
-def _result(chosen: Chosen, rules: Rules) -> Object:
+def _device_result(chosen: Chosen, rules: Rules) -> Object:
     request, device = chosen.request, chosen.candidate.device
     result: Object = {
         "request": request.full_name,
@@ -51,7 +51,7 @@ def _result(chosen: Chosen, rules: Rules) -> Object:
     return result
 
 
-def _share(wanted: Wanted, index: int, chosen: Chosen) -> Object:
+def _share_fields(wanted: Wanted, index: int, chosen: Chosen) -> Object:
     """Return the fields that identify a share of a shared device.
 
     The id is derived from claim and device, so that the same decision made again has the same id.
@@ -64,7 +64,7 @@ def _share(wanted: Wanted, index: int, chosen: Chosen) -> Object:
     return share
 
 
-def _of_classes(wanted: Wanted, selected: Mapping[int, int]) -> Iterable[Object]:
+def _class_configurations(wanted: Wanted, selected: Mapping[int, int]) -> Iterable[Object]:
     """Yield the configurations of device classes, each once, with all requests of the class."""
     requests: dict[str, list[Request]] = {}
     for index, alternatives in enumerate(wanted.requests):
@@ -75,7 +75,7 @@ def _of_classes(wanted: Wanted, selected: Mapping[int, int]) -> Iterable[Object]
             yield {"source": "FromClass", "requests": [request.full_name for request in same], **config}
 
 
-def _of_claim(wanted: Wanted, selected: Mapping[int, int], *, once: bool) -> Iterable[Object]:
+def _claim_configurations(wanted: Wanted, selected: Mapping[int, int], *, once: bool) -> Iterable[Object]:
     """Yield the configurations of the claim for all requests, for a request, or for the chosen alternative.
 
     A configuration for several requests is repeated for each of them, unless `once` is set.
@@ -93,7 +93,7 @@ def _of_claim(wanted: Wanted, selected: Mapping[int, int], *, once: bool) -> Ite
                     break
 
 
-def _shortened(config: Sequence[Object], wanted: Wanted, selected: Mapping[int, int]) -> list[Object]:
+def _omit_requests_of_all(config: Sequence[Object], wanted: Wanted, selected: Mapping[int, int]) -> list[Object]:
     """Remove the list of requests from configurations that apply to all of them."""
     requests = [alternatives[selected.get(index, 0)] for index, alternatives in enumerate(wanted.requests)]
     short: list[Object] = []
@@ -115,20 +115,20 @@ def _node_selector(chosen: Sequence[Chosen], node_name: str) -> Object | None:
             here = {"key": "metadata.name", "operator": "In", "values": [node_name]}
             return {"nodeSelectorTerms": [{"matchFields": [here]}]}
         for term in (node_scope.source or {}).get("nodeSelectorTerms") or ():
-            _add_new(fields, term.get("matchFields") or ())
-            _add_new(expressions, term.get("matchExpressions") or ())
+            _add_distinct(fields, term.get("matchFields") or ())
+            _add_distinct(expressions, term.get("matchExpressions") or ())
     term = {"matchFields": fields, "matchExpressions": expressions}
     term = {name: requirements for name, requirements in term.items() if requirements}
     return {"nodeSelectorTerms": [term]} if term else None
 
 
-def _add_new(requirements: list[Any], more: Iterable[ReadOnlyObject]) -> None:
-    known = [_meaning(one) for one in requirements]
+def _add_distinct(requirements: list[Any], more: Iterable[ReadOnlyObject]) -> None:
+    known = [_requirement_key(one) for one in requirements]
     for one in more:
-        if (meaning := _meaning(one)) not in known:
+        if (meaning := _requirement_key(one)) not in known:
             known.append(meaning)
             requirements.append(one)
 
 
-def _meaning(requirement: ReadOnlyObject) -> tuple[str, str, frozenset[str]]:
+def _requirement_key(requirement: ReadOnlyObject) -> tuple[str, str, frozenset[str]]:
     return requirement["key"], requirement["operator"], frozenset(requirement.get("values") or ())

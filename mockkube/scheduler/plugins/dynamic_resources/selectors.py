@@ -23,15 +23,15 @@ class Selectors:
         """Return whether the selectors of a request and its class match; raise AllocationError if one fails."""
         device_class = request.device_class
         expressions = [one["cel"]["expression"] for one in device_class["spec"].get("selectors") or () if "cel" in one]
-        if not self._all_take(f"class {device_class['metadata']['name']}", expressions, device):
+        if not self._match_all(f"class {device_class['metadata']['name']}", expressions, device):
             return False
-        return self._all_take(f"claim {claim}", request.selectors, device)
+        return self._match_all(f"claim {claim}", request.selectors, device)
 
-    def _all_take(self, owner: str, expressions: Sequence[str], device: Device) -> bool:
+    def _match_all(self, owner: str, expressions: Sequence[str], device: Device) -> bool:
         for index, expression in enumerate(expressions):
             verdict = device.verdicts.get(expression)
             if verdict is None:
-                verdict = device.remember(expression, self._ask(f"{owner}: selector #{index}", expression, device))
+                verdict = device.remember(expression, self._evaluate(f"{owner}: selector #{index}", expression, device))
             # Runtime errors are cached, too: the same device gives the same error.
             if isinstance(verdict, str):
                 place = f" on device {device.id}" if self._names_devices else ""
@@ -40,7 +40,7 @@ class Selectors:
                 return False
         return True
 
-    def _ask(self, where: str, expression: str, device: Device) -> Verdict:
+    def _evaluate(self, where: str, expression: str, device: Device) -> Verdict:
         compiled = selector(expression, shared=self._shared, lists=self._lists)
         if compiled.error is not None:
             raise Unserviceable(f"{where}: CEL compile error: {compiled.error}")

@@ -19,42 +19,42 @@ class Slices:
         self._operators = operators
         self._objects: dict[str, ReadOnlyObject] = {}
         self._compiled: dict[str, Slice] = {}
-        self._on_node: dict[str, list[Slice]] = {}
+        self._by_node: dict[str, list[Slice]] = {}
         self._shared: list[Slice] = []
-        self._of_pool: dict[PoolId, list[Slice]] = {}
+        self._by_pool: dict[PoolId, list[Slice]] = {}
         self._stale = False
         self.generation = 0
-        self._rules: ListWatch | None = caches.of("DeviceTaintRule") if taint_rules else None
-        caches.of("ResourceSlice").subscribe(self._take_in)
-        if self._rules is not None:
-            self._rules.subscribe(self._rules_changed)
+        self._taint_rules: ListWatch | None = caches.of("DeviceTaintRule") if taint_rules else None
+        caches.of("ResourceSlice").subscribe(self._on_slice_change)
+        if self._taint_rules is not None:
+            self._taint_rules.subscribe(self._on_taint_rule_change)
 
     def for_node(self, name: str) -> Sequence[Slice]:
         """Return the slices that may have devices for a node."""
         self._refresh()
-        local = self._on_node.get(name)
+        local = self._by_node.get(name)
         return self._shared if local is None else [*local, *self._shared]
 
     def of_pool(self, pool: PoolId) -> Sequence[Slice]:
         """Return all slices of a pool, of all generations."""
         self._refresh()
-        return self._of_pool.get(pool, ())
+        return self._by_pool.get(pool, ())
 
-    def _take_in(self, change: Change) -> None:
+    def _on_slice_change(self, change: Change) -> None:
         name = key_of(change.object).name
         self._objects[name] = change.object
         if change.type == "DELETED":
             del self._objects[name]
         self._compiled.pop(name, None)
         # Compiled only when a pod needs devices: drivers publish many slices at a time.
-        self._outdate()
+        self._mark_stale()
 
-    def _rules_changed(self, change: Change) -> None:
+    def _on_taint_rule_change(self, change: Change) -> None:
         # A rule may select devices of any pool.
         self._compiled.clear()
-        self._outdate()
+        self._mark_stale()
 
-    def _outdate(self) -> None:
+    def _mark_stale(self) -> None:
         self._stale = True
         self.generation += 1
 
@@ -63,24 +63,24 @@ class Slices:
         if not self._stale:
             return
         self._stale = False
-        self._on_node, self._shared, self._of_pool = {}, [], {}
+        self._by_node, self._shared, self._by_pool = {}, [], {}
         for name, obj in self._objects.items():
             one = self._compiled.get(name)
             if one is None:
-                one = self._compiled[name] = Slice.read(obj, self._rules_of(obj), self._operators)
-            self._of_pool.setdefault(one.pool, []).append(one)
+                one = self._compiled[name] = Slice.read(obj, self._taints_of_pool(obj), self._operators)
+            self._by_pool.setdefault(one.pool, []).append(one)
             # Counters of a node's slice may be consumed by devices in other slices of the pool.
             if one.reach.node_name and not one.counters:
-                self._on_node.setdefault(one.reach.node_name, []).append(one)
+                self._by_node.setdefault(one.reach.node_name, []).append(one)
             else:
                 self._shared.append(one)
 
-    def _rules_of(self, obj: ReadOnlyObject) -> TaintRulesOfPool:
-        if self._rules is None:
+    def _taints_of_pool(self, obj: ReadOnlyObject) -> TaintRulesOfPool:
+        if self._taint_rules is None:
             return TaintRulesOfPool()
         driver, pool = obj["spec"]["driver"], obj["spec"]["pool"]["name"]
         taints: dict[str, tuple[ReadOnlyObject, ...]] = {}
-        for rule in self._rules.list():
+        for rule in self._taint_rules.list():
             selector = rule["spec"].get("deviceSelector") or {}
             if selector.get("driver", driver) == driver and selector.get("pool", pool) == pool:
                 device = selector.get("device", "")

@@ -47,14 +47,14 @@ class ClaimWriter:
         promised = note.promised_uid if extended else claim["metadata"]["uid"]
         try:
             if extended and not note.extended_written:
-                claim = note.claims[index] = await self._create(note, node_name)
-            claim = await self._retried(claim, allocation, pod)
+                claim = note.claims[index] = await self._create_extended_claim(note, node_name)
+            claim = await self._write_with_retries(claim, allocation, pod)
         except (ApiError, WriteFailed) as error:
             self.ledger.withdraw(promised, key_of(note.claims[index]))
             raise WriteFailed(error.message if isinstance(error, ApiError) else str(error)) from None
         self.ledger.written(claim, promised)
         if extended:
-            await self._tell_pod(note, claim, pod, node_name)
+            await self._patch_pod_status(note, claim, pod, node_name)
         note.claims[index] = claim
 
     async def deallocate(self, claim: ReadOnlyObject) -> None:
@@ -97,7 +97,7 @@ class ClaimWriter:
             elif allocation_of(claim) is not None and reserved_for(claim, pod):
                 await self.unreserve(claim, pod)
 
-    async def _create(self, note: Note, node_name: str) -> ReadOnlyObject:
+    async def _create_extended_claim(self, note: Note, node_name: str) -> ReadOnlyObject:
         node_allocation = note.on_node.get(node_name)
         if node_allocation is None or node_allocation.extended is None:
             raise WriteFailed(f"extended resource claim not found for node {node_name}")
@@ -109,11 +109,13 @@ class ClaimWriter:
             name = f"{metadata['namespace']}/"
             raise WriteFailed(f"create claim for extended resources {name}: {error.message}") from None
 
-    async def _retried(self, claim: ReadOnlyObject, allocation: Object | None, pod: PodInfo) -> ReadOnlyObject:
+    async def _write_with_retries(
+        self, claim: ReadOnlyObject, allocation: Object | None, pod: PodInfo
+    ) -> ReadOnlyObject:
         """Write the claim, after a conflict starting from its latest revision."""
         for attempt in range(1, _ATTEMPTS_MAX + 1):
             try:
-                return await self._write(claim, allocation, pod)
+                return await self._write_status(claim, allocation, pod)
             except Conflict:
                 if attempt == _ATTEMPTS_MAX:
                     raise
@@ -123,7 +125,7 @@ class ClaimWriter:
                 raise WriteFailed(f"get updated claim {key_of(claim)} after conflict: {error.message}") from None
         raise AssertionError("the last attempt returns or raises")
 
-    async def _write(self, claim: ReadOnlyObject, allocation: Object | None, pod: PodInfo) -> ReadOnlyObject:
+    async def _write_status(self, claim: ReadOnlyObject, allocation: Object | None, pod: PodInfo) -> ReadOnlyObject:
         name = key_of(claim)
         if claim["metadata"].get("deletionTimestamp"):
             raise WriteFailed(f"claim {name} got deleted in the meantime")
@@ -132,8 +134,8 @@ class ClaimWriter:
             if allocation_of(claim) is not None:
                 raise WriteFailed(f"claim {name} got allocated elsewhere in the meantime")
             # The finalizer comes first, so that an allocated claim can never be deleted without being deallocated.
-            claim = await self._with_finalizer(claim)
-        status = self._status(claim, allocation, pod)
+            claim = await self._add_finalizer(claim)
+        status = self._build_status(claim, allocation, pod)
         try:
             return await self.client.update(_KIND, {**claim, "status": status}, subresource="status")
         except Conflict:
@@ -142,7 +144,7 @@ class ClaimWriter:
             doing = "add allocation and reservation" if allocation is not None else "add reservation"
             raise WriteFailed(f"{doing} to claim {name}: {error.message}") from None
 
-    async def _with_finalizer(self, claim: ReadOnlyObject) -> ReadOnlyObject:
+    async def _add_finalizer(self, claim: ReadOnlyObject) -> ReadOnlyObject:
         metadata = claim["metadata"]
         finalizers = metadata.get("finalizers") or []
         if FINALIZER in finalizers:
@@ -155,7 +157,7 @@ class ClaimWriter:
         except ApiError as error:
             raise WriteFailed(f"add finalizer to claim {key_of(claim)}: {error.message}") from None
 
-    def _status(self, claim: ReadOnlyObject, allocation: Object | None, pod: PodInfo) -> Object:
+    def _build_status(self, claim: ReadOnlyObject, allocation: Object | None, pod: PodInfo) -> Object:
         status = dict(claim.get("status") or {})
         if allocation is not None:
             status["allocation"] = allocation
@@ -168,7 +170,7 @@ class ClaimWriter:
             status["allocation"] = {**stamp, **status["allocation"]}
         return status
 
-    async def _tell_pod(self, note: Note, claim: ReadOnlyObject, pod: PodInfo, node_name: str) -> None:
+    async def _patch_pod_status(self, note: Note, claim: ReadOnlyObject, pod: PodInfo, node_name: str) -> None:
         """Write the name of the special claim and its mappings into the pod's status."""
         mappings = note.on_node[node_name].mappings if node_name in note.on_node else ()
         if not mappings:

@@ -23,9 +23,9 @@ class AffinityCounts:
 
     def __init__(self, nodes: Nodes, hard_weight: int) -> None:
         self._hard_weight = hard_weight
-        self._meant = CountsByQuestion[int](nodes)
-        self._refusing = CountsByQuestion[Term](nodes)
-        self._preferring = CountsByQuestion[WeightedTerm](nodes)
+        self._matching = CountsByQuestion[int](nodes)
+        self._anti_affinity = CountsByQuestion[Term](nodes)
+        self._preferred = CountsByQuestion[WeightedTerm](nodes)
 
     def meant_by_all(self, terms: tuple[Term, ...], nodes: Nodes) -> Sequence[tuple[Term, Counts]]:
         """Return, for each term, the pods in its domains that all terms match."""
@@ -34,7 +34,7 @@ class AffinityCounts:
             pods = sum(all_mean(terms, pod.namespace, pod.labels) for pod in node.pods.values())
             return _contributions(((term, pods) for term in terms), node.labels) if pods else ()
 
-        return self._of_terms("all", terms, nodes, read)
+        return self._counts_by_term("all", terms, nodes, read)
 
     def meant_by_each(self, terms: tuple[Term, ...], nodes: Nodes) -> Sequence[tuple[Term, Counts]]:
         """Return, for each term, the pods in its domains that it matches."""
@@ -42,25 +42,25 @@ class AffinityCounts:
         def read(node: NodeInfo) -> Iterable[Contribution[int]]:
             return _contributions(((term, term.pods_on(node)) for term in terms), node.labels) if node.pods else ()
 
-        return self._of_terms("each", terms, nodes, read)
+        return self._counts_by_term("each", terms, nodes, read)
 
-    def _of_terms(
+    def _counts_by_term(
         self, how: str, terms: tuple[Term, ...], nodes: Nodes, read: Read[int]
     ) -> Sequence[tuple[Term, Counts]]:
         if not terms:
             return ()
-        counts = self._meant.ask((how, terms), nodes, read)
+        counts = self._matching.ask((how, terms), nodes, read)
         return [(term, counts.table(at)) for at, term in enumerate(terms)]
 
     def refusing(self, nodes: Nodes) -> Mapping[Term, Counts]:
         """Return the pods by required anti-affinity term."""
-        return self._refusing.ask("required anti-affinity", nodes, _read_refusals).tables
+        return self._anti_affinity.ask("required anti-affinity", nodes, _anti_affinity_contributions).tables
 
     def preferring(self, nodes: Nodes) -> Mapping[WeightedTerm, Counts]:
         """Return the pods by preferred term; required affinity of existing pods counts with `hardPodAffinityWeight`."""
-        return self._preferring.ask("preferences", nodes, self._read_preferences).tables
+        return self._preferred.ask("preferences", nodes, self._preferred_contributions).tables
 
-    def _read_preferences(self, node: NodeInfo) -> Iterator[Contribution[WeightedTerm]]:
+    def _preferred_contributions(self, node: NodeInfo) -> Iterator[Contribution[WeightedTerm]]:
         for terms, pods in _pods_by_terms(node):
             required = terms.affinity if self._hard_weight else ()
             for weighted in (*terms.preferred, *(WeightedTerm(term, self._hard_weight) for term in required)):
@@ -89,7 +89,7 @@ def _contributions(pods: Iterable[tuple[Term, int]], labels: Labels) -> Iterator
             yield at, domain, count
 
 
-def _read_refusals(node: NodeInfo) -> Iterator[Contribution[Term]]:
+def _anti_affinity_contributions(node: NodeInfo) -> Iterator[Contribution[Term]]:
     for terms, pods in _pods_by_terms(node):
         for term in terms.anti_affinity:
             if (domain := node.labels.get(term.topology_key)) is not None:

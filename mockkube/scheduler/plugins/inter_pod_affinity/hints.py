@@ -13,9 +13,9 @@ from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.inter_pod_affinity.terms import NO_LABELS, Labels, Term, all_mean, any_means, terms_of
 
 # From this version on these count, too: the pod's own labels, nominated pods, and anti-affinity of deleted pods.
-_LOOKS_BOTH_WAYS_SINCE: Final = Version(1, 36)
+_EXISTING_ANTI_AFFINITY_SINCE: Final = Version(1, 36)
 # From this version on one matching anti-affinity term is enough; before, all terms had to match.
-_ONE_TERM_IS_ENOUGH_SINCE: Final = Version(1, 37)
+_ANY_ANTI_AFFINITY_TERM_SINCE: Final = Version(1, 37)
 
 
 def pod_change_helps(pod: PodInfo, event: ClusterEvent, version: Version) -> bool:
@@ -23,20 +23,20 @@ def pod_change_helps(pod: PodInfo, event: ClusterEvent, version: Version) -> boo
 
     A pod that matches affinity was added, one that matches anti-affinity was deleted, or labels changed to that effect.
     """
-    both_ways = version >= _LOOKS_BOTH_WAYS_SINCE
-    matches = any_means if version >= _ONE_TERM_IS_ENOUGH_SINCE else all_mean
+    both_ways = version >= _EXISTING_ANTI_AFFINITY_SINCE
+    matches = any_means if version >= _ANY_ANTI_AFFINITY_TERM_SINCE else all_mean
     if both_ways and event.old is not None and is_about(pod, event):
         return True
-    old, new = _placed(event.old, nominated=both_ways), _placed(event.new, nominated=both_ways)
+    old, new = _pod_on_node(event.old, nominated=both_ways), _pod_on_node(event.new, nominated=both_ways)
     if (event.old is not None and old is None) or (event.new is not None and new is None):
         return False
     wanted, unwanted = terms_of(pod).affinity, terms_of(pod).anti_affinity
     if old is None:
-        return new is not None and _meant(all_mean, wanted, new)
+        return new is not None and _matches(all_mean, wanted, new)
     if new is None:
-        return _meant(matches, unwanted, old) or (both_ways and _meant(matches, terms_of(old).anti_affinity, pod))
-    starts_to_match = not _meant(all_mean, wanted, old) and _meant(all_mean, wanted, new)
-    return starts_to_match or (_meant(matches, unwanted, old) and not _meant(matches, unwanted, new))
+        return _matches(matches, unwanted, old) or (both_ways and _matches(matches, terms_of(old).anti_affinity, pod))
+    starts_to_match = not _matches(all_mean, wanted, old) and _matches(all_mean, wanted, new)
+    return starts_to_match or (_matches(matches, unwanted, old) and not _matches(matches, unwanted, new))
 
 
 def node_change_helps(pod: PodInfo, event: ClusterEvent) -> bool:
@@ -47,22 +47,22 @@ def node_change_helps(pod: PodInfo, event: ClusterEvent) -> bool:
     if event.old is None:
         return bool(terms.anti_affinity) or any(term.topology_key in now for term in terms.affinity)
     was = _labels(event.old)
-    reaches = any(_reaches(term.topology_key, was, now) for term in terms.affinity)
-    return reaches or any(_reaches(term.topology_key, now, was) for term in terms.anti_affinity)
+    reaches = any(_joins_domain(term.topology_key, was, now) for term in terms.affinity)
+    return reaches or any(_joins_domain(term.topology_key, now, was) for term in terms.anti_affinity)
 
 
-def _reaches(key: str, was: Labels, now: Labels) -> bool:
+def _joins_domain(key: str, was: Labels, now: Labels) -> bool:
     """Return whether the label is set to another value than before."""
     return key in now and was.get(key) != now[key]
 
 
-def _placed(obj: ReadOnlyObject | None, *, nominated: bool) -> PodInfo | None:
+def _pod_on_node(obj: ReadOnlyObject | None, *, nominated: bool) -> PodInfo | None:
     """Return a pod that has a node, or a nominated one if that counts."""
     pod = None if obj is None else PodInfo(obj)
     return pod if pod is not None and (pod.node_name or (nominated and pod.nominated_node)) else None
 
 
-def _meant(means: Callable[[Sequence[Term], str, Labels], bool], terms: Sequence[Term], pod: PodInfo) -> bool:
+def _matches(means: Callable[[Sequence[Term], str, Labels], bool], terms: Sequence[Term], pod: PodInfo) -> bool:
     return means(terms, pod.namespace, pod.labels)
 
 

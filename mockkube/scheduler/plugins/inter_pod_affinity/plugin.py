@@ -35,7 +35,7 @@ _NOT_NEAR: Final = "node(s) didn't match pod affinity rules"
 _NEAR: Final = "node(s) didn't match pod anti-affinity rules"
 _UNWELCOME: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
 # Domain of nodes without the topology key: no label has this value.
-_NOWHERE: Final = "\0"
+_NO_DOMAIN: Final = "\0"
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ class _Rules:
         self.far.suppose(met, labels, change)
 
 
-class _Attraction(NamedTuple):
+class _WeightedCounts(NamedTuple):
     """Pods by domain of a topology key, with the weight that each adds to a node's score."""
 
     topology_key: str
@@ -88,8 +88,8 @@ class _Attraction(NamedTuple):
     """Score per pod."""
 
 
-_RULES: Final = Slot[_Rules](_NAME)
-_ATTRACTIONS: Final = Slot[Sequence[_Attraction]](_NAME)
+_PRE_FILTER_STATE: Final = Slot[_Rules](_NAME)
+_PRE_SCORE_STATE: Final = Slot[Sequence[_WeightedCounts]](_NAME)
 
 
 class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
@@ -101,18 +101,22 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._version = version = context.caps.version
         self._nodes = context.nodes
         self._namespaces = Namespaces(context.caches, version)
-        self._ignores_others = bool(args.get("ignorePreferredTermsOfExistingPods"))
+        self._ignores_existing_preferences = bool(args.get("ignorePreferredTermsOfExistingPods"))
         self._counts = AffinityCounts(context.nodes, args["hardPodAffinityWeight"])
 
     def interests(self) -> Sequence[Interest]:
         """Register for pods and labels of pods, the pod itself included, and for nodes and their labels."""
         return (
-            Interest(Subject.ASSIGNED_POD, Action.ADD | Action.POD_LABEL | Action.DELETE, self._pod_helps),
-            Interest(Subject.UNSCHEDULED_POD, Action.POD_LABEL, self._pod_helps),
-            Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL, _node_helps),
+            Interest(
+                Subject.ASSIGNED_POD,
+                Action.ADD | Action.POD_LABEL | Action.DELETE,
+                self._is_schedulable_after_pod_change,
+            ),
+            Interest(Subject.UNSCHEDULED_POD, Action.POD_LABEL, self._is_schedulable_after_pod_change),
+            Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL, _is_schedulable_after_node_change),
         )
 
-    def _pod_helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
+    def _is_schedulable_after_pod_change(self, pod: PodInfo, event: ClusterEvent) -> bool:
         try:
             return pod_change_helps(pod, event, self._version)
         # The pod is tried again, so that its status shows the error.
@@ -140,7 +144,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         )
         near = Pairs(self._counts.meant_by_all(wanted, nodes))
         far = Pairs(self._counts.meant_by_each(unwanted, nodes))
-        state.put(_RULES, _Rules(wanted, near, unwanted, far, Pairs(repelling), of_namespace))
+        state.put(_PRE_FILTER_STATE, _Rules(wanted, near, unwanted, far, Pairs(repelling), of_namespace))
         return PreFiltered()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
@@ -149,7 +153,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def judge(self, state: CycleState, pod: PodInfo) -> Callable[[NodeInfo], Status]:
         """Return the filter with the counts looked up once."""
-        filter_state = state.get(_RULES)
+        filter_state = state.get(_PRE_FILTER_STATE)
         assert filter_state is not None
         near, far, unwelcome = filter_state.near.tables, filter_state.far.tables, filter_state.unwelcome.tables
         # upstream: the first pod of a group whose affinity matches itself may run in any domain, or none could ever
@@ -161,33 +165,33 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             for key, counts in near:
                 domain = labels.get(key)
                 if domain is None:
-                    return _refusal(filter_state, _NOT_NEAR, "")
+                    return _cached_status(filter_state, _NOT_NEAR, "")
                 is_near = is_near and domain in counts
             if not (is_near or is_first):
-                return _refusal(filter_state, _NOT_NEAR, "")
+                return _cached_status(filter_state, _NOT_NEAR, "")
             for key, counts in far:
                 if labels.get(key) in counts:
-                    return _refusal(filter_state, _NEAR, key)
+                    return _cached_status(filter_state, _NEAR, key)
             for key, counts in unwelcome:
                 if labels.get(key) in counts:
-                    return _refusal(filter_state, _UNWELCOME, key)
+                    return _cached_status(filter_state, _UNWELCOME, key)
             return SUCCESS
 
         return judge
 
     def is_moved(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
         """Return whether a term of either pod matches the other."""
-        return (filter_state := state.get(_RULES)) is None or filter_state.concern(pod, other)
+        return (filter_state := state.get(_PRE_FILTER_STATE)) is None or filter_state.concern(pod, other)
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         """Count a pod that a dry run adds."""
-        if (filter_state := state.get(_RULES)) is not None:
+        if (filter_state := state.get(_PRE_FILTER_STATE)) is not None:
             filter_state.suppose(pod, added, node.labels, 1)
         return SUCCESS
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status:
         """Count a pod that a dry run removes."""
-        if (filter_state := state.get(_RULES)) is not None:
+        if (filter_state := state.get(_PRE_FILTER_STATE)) is not None:
             filter_state.suppose(pod, removed, node.labels, -1)
         return SUCCESS
 
@@ -199,19 +203,21 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             own = terms_of(pod).preferred
         except BadSelector as error:
             return Status.error(f"failed to parse pod: {error}")
-        if self._ignores_others and not own:
+        if self._ignores_existing_preferences and not own:
             return SKIP
         resolved = self._namespaces.resolve(term for term, _ in own)
         counted_terms = zip(self._counts.meant_by_each(resolved, self._nodes), own, strict=True)
-        attractions = [_Attraction(term.topology_key, counts, weight) for (term, counts), (_, weight) in counted_terms]
+        attractions = [
+            _WeightedCounts(term.topology_key, counts, weight) for (term, counts), (_, weight) in counted_terms
+        ]
         of_namespace = self._namespaces.labels(pod.namespace)
         # Existing pods' preferences count as well, for domains in which these pods run.
         for (term, weight), counts in self._counts.preferring(self._nodes).items():
             if term.means(pod.namespace, pod.labels, of_namespace):
-                attractions.append(_Attraction(term.topology_key, counts, weight))
+                attractions.append(_WeightedCounts(term.topology_key, counts, weight))
         if not any(attraction.counts for attraction in attractions):
             return SKIP
-        state.put(_ATTRACTIONS, attractions)
+        state.put(_PRE_SCORE_STATE, attractions)
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
@@ -220,12 +226,12 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def score_all(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> list[int]:
         """Return the scores of nodes, term by term."""
-        attractions = state.get(_ATTRACTIONS)
+        attractions = state.get(_PRE_SCORE_STATE)
         assert attractions is not None
         scores = [0] * len(nodes)
         for key, counts, weight in attractions:  # hot: per pod, for all nodes
             scores = [
-                score + counts.get(node.labels.get(key, _NOWHERE), 0) * weight
+                score + counts.get(node.labels.get(key, _NO_DOMAIN), 0) * weight
                 for score, node in zip(scores, nodes, strict=True)
             ]
         return scores
@@ -238,21 +244,21 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         scores[:] = [int(SCORE_MAX * ((score - least) / span)) if span else 0 for score in scores]
 
 
-def _node_helps(pod: PodInfo, event: ClusterEvent) -> bool:
+def _is_schedulable_after_node_change(pod: PodInfo, event: ClusterEvent) -> bool:
     try:
         return node_change_helps(pod, event)
     except BadSelector:
         return True
 
 
-def _refusal(rules: _Rules, reason: str, key: str) -> Status:
+def _cached_status(rules: _Rules, reason: str, key: str) -> Status:
     status = rules.refusals.get((reason, key))
     if status is None:
-        status = rules.refusals[reason, key] = _refuse(rules, reason, key).of(_NAME)
+        status = rules.refusals[reason, key] = _build_status(rules, reason, key).of(_NAME)
     return status
 
 
-def _refuse(rules: _Rules, reason: str, key: str) -> Status:
+def _build_status(rules: _Rules, reason: str, key: str) -> Status:
     match reason:
         case _ if reason == _NOT_NEAR:
             return Status.unresolvable(reason, terms=_sources(rules.affinity))

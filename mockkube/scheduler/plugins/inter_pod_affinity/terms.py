@@ -24,7 +24,7 @@ NO_LABELS: Final[Labels] = {}
 # Compiled affinities in the cache: pods of one owner share one.
 REMEMBERED_MAX: Final = 1024
 # Before this version a namespace selector that matches an empty label set selects every namespace.
-_KEEPS_TO_LISTED_SINCE: Final = Version(1, 37)
+_LISTED_NAMESPACES_ONLY_SINCE: Final = Version(1, 37)
 
 
 class Term:
@@ -89,7 +89,7 @@ NO_TERMS: Final = PodTerms((), (), ())
 
 def terms_of(pod: PodInfo) -> PodTerms:
     """Return the terms of a pod, compiled once; raise BadSelector."""
-    return pod.part(PodTerms, _terms)
+    return pod.part(PodTerms, _compile_terms)
 
 
 def all_mean(terms: Sequence[Term], namespace: str, labels: Labels) -> bool:
@@ -102,30 +102,30 @@ def any_means(terms: Sequence[Term], namespace: str, labels: Labels) -> bool:
     return any(term.means(namespace, labels) for term in terms)
 
 
-def _terms(pod: PodInfo) -> PodTerms:
+def _compile_terms(pod: PodInfo) -> PodTerms:
     affinity = pod.spec.get("affinity") or {}
     if not affinity.get("podAffinity") and not affinity.get("podAntiAffinity"):
         return NO_TERMS
-    return _read(orjson.dumps(affinity), pod.namespace)
+    return _compile_affinity(orjson.dumps(affinity), pod.namespace)
 
 
 @lru_cache(REMEMBERED_MAX)
-def _read(text: bytes, namespace: str) -> PodTerms:
+def _compile_affinity(text: bytes, namespace: str) -> PodTerms:
     affinity = orjson.loads(text)
     near, far = affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}
     return PodTerms(
-        tuple(_term(one, namespace) for one in near.get(REQUIRED) or ()),
-        tuple(_term(one, namespace) for one in far.get(REQUIRED) or ()),
-        (*_weighted(near, namespace, 1), *_weighted(far, namespace, -1)),
+        tuple(_compile_term(one, namespace) for one in near.get(REQUIRED) or ()),
+        tuple(_compile_term(one, namespace) for one in far.get(REQUIRED) or ()),
+        (*_compile_weighted(near, namespace, 1), *_compile_weighted(far, namespace, -1)),
     )
 
 
-def _weighted(affinity: ReadOnlyObject, namespace: str, sign: int) -> Iterable[WeightedTerm]:
+def _compile_weighted(affinity: ReadOnlyObject, namespace: str, sign: int) -> Iterable[WeightedTerm]:
     for one in affinity.get(PREFERRED) or ():
-        yield WeightedTerm(_term(one["podAffinityTerm"], namespace), sign * one["weight"])
+        yield WeightedTerm(_compile_term(one["podAffinityTerm"], namespace), sign * one["weight"])
 
 
-def _term(term: ReadOnlyObject, namespace: str) -> Term:
+def _compile_term(term: ReadOnlyObject, namespace: str) -> Term:
     named, selector = term.get("namespaces") or (), term.get("namespaceSelector")
     # API: without namespaces and selector, a term is about the pod's own namespace.
     namespaces = frozenset(named if named or selector is not None else (namespace,))
@@ -136,12 +136,12 @@ class Namespaces:
     """Namespaces of the cluster, for terms with a namespace selector."""
 
     def __init__(self, caches: Caches, version: Version) -> None:
-        self._cache = caches.of("Namespace")
-        self._keeps_to_listed = version >= _KEEPS_TO_LISTED_SINCE
+        self._informer = caches.of("Namespace")
+        self._listed_only = version >= _LISTED_NAMESPACES_ONLY_SINCE
 
     def labels(self, namespace: str) -> Labels:
         """Return the labels of a namespace; none if it is unknown."""
-        namespace_object: Any = self._cache.get(Key("", namespace))
+        namespace_object: Any = self._informer.get(Key("", namespace))
         return NO_LABELS if namespace_object is None else namespace_object["metadata"].get("labels") or NO_LABELS
 
     def resolve(self, terms: Iterable[Term]) -> tuple[Term, ...]:
@@ -155,9 +155,9 @@ class Namespaces:
             return term
         selected = (
             namespace["metadata"]["name"]
-            for namespace in self._cache.list()
+            for namespace in self._informer.list()
             if selector.matches(namespace["metadata"].get("labels") or NO_LABELS)
         )
-        everywhere = not self._keeps_to_listed and selector.matches(NO_LABELS)
+        everywhere = not self._listed_only and selector.matches(NO_LABELS)
         left = EVERYTHING if everywhere else NOTHING
         return Term(term.source, term.namespaces.union(selected), term.selector, left)

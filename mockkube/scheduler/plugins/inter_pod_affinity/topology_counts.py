@@ -35,12 +35,12 @@ class Pairs:
         """Add or remove a pod that these terms match on a node with these labels."""
         for term in terms:
             if (domain := labels.get(term.topology_key)) is not None:
-                counts = self._supposed.get(term) or self._own(term)
+                counts = self._supposed.get(term) or self._copy_table(term)
                 counts[domain] = counts.get(domain, 0) + change
                 if not counts[domain]:
                     del counts[domain]
 
-    def _own(self, term: Term) -> dict[str, int]:
+    def _copy_table(self, term: Term) -> dict[str, int]:
         """Replace the table of a term by a copy that may be changed."""
         if term not in self.terms:
             self.terms.append(term)

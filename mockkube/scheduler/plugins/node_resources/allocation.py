@@ -17,7 +17,7 @@ from mockkube.scheduler.framework.scores import broken_line
 
 _UTILIZATION_MAX: Final = 100
 # Resources with default requests for containers that have none.
-_COUNTED_FOR_NOTHING: Final = ("cpu", "memory")
+_WITH_DEFAULT_REQUESTS: Final = ("cpu", "memory")
 
 
 class Share(NamedTuple):
@@ -47,7 +47,7 @@ class Allocation:
     def of_pod(self, requests: PodRequests) -> tuple[int, ...]:
         """Return the pod's request of each resource."""
         return tuple(
-            (requests.nonzero if self.nonzero and name in _COUNTED_FOR_NOTHING else requests.total).amount(name)
+            (requests.nonzero if self.nonzero and name in _WITH_DEFAULT_REQUESTS else requests.total).amount(name)
             for name, _ in self.weights
         )
 
@@ -58,7 +58,7 @@ class Allocation:
             # upstream: an extended resource that the pod does not request does not influence the score.
             capacity = 0 if name == "pods" or (amount == 0 and is_scalar(name)) else node.allocatable.amount(name)
             if capacity:
-                counted = self.nonzero and name in _COUNTED_FOR_NOTHING
+                counted = self.nonzero and name in _WITH_DEFAULT_REQUESTS
                 allocated = (node.requested_nonzero if counted else node.requested).amount(name)
                 shares.append(Share(allocated + amount, allocated, capacity, weight))
         return shares
@@ -75,7 +75,7 @@ def strategy(args: ReadOnlyObject) -> Scorer:
         case "MostAllocated":
             return _most_allocated
         case "RequestedToCapacityRatio":
-            return _ratio(args["requestedToCapacityRatio"]["shape"])
+            return _requested_to_capacity_ratio(args["requestedToCapacityRatio"]["shape"])
     return _least_allocated
 
 
@@ -95,7 +95,7 @@ def _most_allocated(shares: Sequence[Share]) -> int:
     return sum(used) // weights
 
 
-def _ratio(shape: Sequence[Any]) -> Scorer:
+def _requested_to_capacity_ratio(shape: Sequence[Any]) -> Scorer:
     line = broken_line(shape)
 
     def score(shares: Sequence[Share]) -> int:

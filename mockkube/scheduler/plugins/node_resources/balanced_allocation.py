@@ -17,7 +17,7 @@ from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 from mockkube.scheduler.plugins.node_resources.allocation import Allocation
 
 # Before this version only the balance with the pod counted, not the change that it makes.
-_COUNTS_THE_CHANGE_SINCE: Final = Version(1, 36)
+_SCORES_CHANGE_SINCE: Final = Version(1, 36)
 
 
 class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
@@ -29,22 +29,22 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
         self._reader = RequestReader(context.caps)
         self._allocation = Allocation.read(args["resources"], nonzero=False)
-        self._counts_the_change = context.caps.version >= _COUNTS_THE_CHANGE_SINCE
+        self._scores_change = context.caps.version >= _SCORES_CHANGE_SINCE
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Skip pods without requests: all of them would get the same node."""
-        return SUCCESS if any(self._of_pod(pod)) else SKIP
+        return SUCCESS if any(self._pod_requests(pod)) else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the score for the change of the balance; 75 means no change."""
-        shares = self._allocation.with_pod(self._of_pod(pod), node)
+        shares = self._allocation.with_pod(self._pod_requests(pod), node)
         after = _balance([min(share.requested / share.capacity, 1.0) for share in shares])
-        if not self._counts_the_change:
+        if not self._scores_change:
             return after
         before = _balance([min(share.allocated / share.capacity, 1.0) for share in shares])
         return SCORE_MAX // 2 + (SCORE_MAX // 2 + after - before) // 2
 
-    def _of_pod(self, pod: PodInfo) -> tuple[int, ...]:
+    def _pod_requests(self, pod: PodInfo) -> tuple[int, ...]:
         return pod.part(self, lambda info: self._allocation.of_pod(self._reader.read(info)))
 
 

@@ -31,15 +31,15 @@ from mockkube.scheduler.plugins.device_resources import DeviceResources, class_r
 from mockkube.scheduler.plugins.node_resources.allocation import Allocation, strategy
 
 # From this version on a request larger than the whole node is unresolvable: no eviction would help.
-_TELLS_HOPELESS_SINCE: Final = Version(1, 34)
+_UNRESOLVABLE_SINCE: Final = Version(1, 34)
 _RESIZE_GATE: Final = "InPlacePodVerticalScaling"
 # upstream 1.36: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go passes no gates to the scorer, so
 # strategies count only the containers of the pod, although filters and the sums of nodes count pod-level requests.
-_SCORED: Final = RequestRules(status=False, pod_level=False)
+_SCORING_RULES: Final = RequestRules(status=False, pod_level=False)
 
 
 @dataclass(frozen=True, slots=True)
-class _Shortage:
+class _InsufficientResource:
     resource: str
     requested: int
     used: int
@@ -73,32 +73,36 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
         self._reader, self._rules = RequestReader(context.caps), RequestRules.of(context.caps)
-        self._devices = DeviceResources.of(context)
+        self._resource_classes = DeviceResources.of(context)
         self._ignored = frozenset(args.get("ignoredResources") or ())
         self._ignored_groups = frozenset(args.get("ignoredResourceGroups") or ())
-        self._tells_hopeless = context.caps.version >= _TELLS_HOPELESS_SINCE
-        self._resizes = context.caps.enabled(_RESIZE_GATE)
+        self._reports_unresolvable = context.caps.version >= _UNRESOLVABLE_SINCE
+        self._supports_resize = context.caps.enabled(_RESIZE_GATE)
         self._allocation = Allocation.read(args["scoringStrategy"]["resources"], nonzero=True)
         self._score = strategy(args["scoringStrategy"])
 
     def interests(self) -> Sequence[Interest]:
         """Register for deleted or shrunken pods, new or grown nodes, and classes that back extended resources."""
-        scale_down = Action.POD_SCALE_DOWN if self._resizes else Action(0)
+        scale_down = Action.POD_SCALE_DOWN if self._supports_resize else Action(0)
         events = [
-            Interest(Subject.ASSIGNED_POD, Action.DELETE | scale_down, self._gives_free),
-            Interest(Subject.NODE, Action.ADD | Action.NODE_ALLOCATABLE, self._grows),
+            Interest(Subject.ASSIGNED_POD, Action.DELETE | scale_down, self._is_schedulable_after_pod_event),
+            Interest(Subject.NODE, Action.ADD | Action.NODE_ALLOCATABLE, self._is_schedulable_after_node_change),
         ]
-        if self._resizes:
+        if self._supports_resize:
             events.append(Interest(Subject.UNSCHEDULED_POD, scale_down, is_about))
-        if self._devices.known:
-            events.append(Interest(Subject.DEVICE_CLASS, Action.ADD | Action.UPDATE, self._stands_for))
+        if self._resource_classes.known:
+            events.append(
+                Interest(
+                    Subject.DEVICE_CLASS, Action.ADD | Action.UPDATE, self._is_schedulable_after_device_class_event
+                )
+            )
         return events
 
     # Filtering
 
     def scope_of(self, pod: PodInfo) -> Scope:
         """Return CLUSTER where device classes may back the resources of the pod."""
-        if self._devices.known and self._reader.read(pod).total.scalars:
+        if self._resource_classes.known and self._reader.read(pod).total.scalars:
             return Scope.CLUSTER
         return Scope.LOAD
 
@@ -118,14 +122,18 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             and not wanted.scalars
         ):
             return SUCCESS
-        names = (name for name in _named(wanted) if not self._ignores(name) and not self._left_to_devices(name, node))
-        shortages = list(_shortages(wanted, node, names))
-        return self._refuse(shortages) if shortages else SUCCESS
+        names = (
+            name
+            for name in _requested_names(wanted)
+            if not self._ignores(name) and not self._is_backed_by_devices(name, node)
+        )
+        shortages = list(_insufficient_resources(wanted, node, names))
+        return self._reject(shortages) if shortages else SUCCESS
 
-    def _refuse(self, shortages: Sequence[_Shortage]) -> Status:
+    def _reject(self, shortages: Sequence[_InsufficientResource]) -> Status:
         reasons = [shortage.reason for shortage in shortages]
         facts = [shortage.facts for shortage in shortages]
-        if self._tells_hopeless and any(shortage.hopeless for shortage in shortages):
+        if self._reports_unresolvable and any(shortage.hopeless for shortage in shortages):
             return Status.unresolvable(*reasons, shortages=facts)
         return Status.unschedulable(*reasons, shortages=facts)
 
@@ -134,9 +142,9 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             return False
         return is_extended(name) and (name in self._ignored or name.partition("/")[0] in self._ignored_groups)
 
-    def _left_to_devices(self, name: str, node: NodeInfo) -> bool:
+    def _is_backed_by_devices(self, name: str, node: NodeInfo) -> bool:
         # A node that has some of the resource itself serves it by its device plugin; devices replace it elsewhere.
-        return node.allocatable.amount(name) == 0 and self._devices.stand_for(name)
+        return node.allocatable.amount(name) == 0 and self._resource_classes.stand_for(name)
 
     # Scoring
 
@@ -146,41 +154,47 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the strategy's score of the node with the pod added."""
-        requests = pod.part((self, "score"), lambda info: self._allocation.of_pod(_scored(info)))
+        requests = pod.part((self, "score"), lambda info: self._allocation.of_pod(_scoring_requests(info)))
         return self._score(self._allocation.with_pod(requests, node))
 
     # Hints
 
-    def _gives_free(self, pod: PodInfo, event: ClusterEvent) -> bool:
+    def _is_schedulable_after_pod_event(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if event.old is None:
             return True
         if event.new is not None:
-            return self._shrinks(pod, event.old, event.new)
+            return self._is_scaled_down(pod, event.old, event.new)
         deleted = PodInfo(event.old)
         return bool(deleted.node_name or deleted.nominated_node)
 
-    def _shrinks(self, pod: PodInfo, old: ReadOnlyObject, new: ReadOnlyObject) -> bool:
+    def _is_scaled_down(self, pod: PodInfo, old: ReadOnlyObject, new: ReadOnlyObject) -> bool:
         """Return whether another pod releases a resource that this one requests."""
         if not new["spec"].get("nodeName"):
             return False
         before, after = pod_requests(old, self._rules), pod_requests(new, self._rules)
-        return any(before.amount(name) > after.amount(name) for name in _named(self._reader.read(pod).total))
+        return any(before.amount(name) > after.amount(name) for name in _requested_names(self._reader.read(pod).total))
 
-    def _grows(self, pod: PodInfo, event: ClusterEvent) -> bool:
+    def _is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether the node now has more of a requested resource, and the pod would fit if it were empty."""
         if event.new is None:
             return False
-        wanted, node = self._reader.read(pod).total, _empty(event.new)
-        backed_by_devices = frozenset(name for name in _named(wanted) if self._left_to_devices(name, node))
-        if any(_shortages(wanted, node, (name for name in _named(wanted) if name not in backed_by_devices))):
+        wanted, node = self._reader.read(pod).total, _empty_node(event.new)
+        backed_by_devices = frozenset(
+            name for name in _requested_names(wanted) if self._is_backed_by_devices(name, node)
+        )
+        if any(
+            _insufficient_resources(
+                wanted, node, (name for name in _requested_names(wanted) if name not in backed_by_devices)
+            )
+        ):
             return False
         if event.old is None:
             return True
-        now, before = node.allocatable, _empty(event.old).allocatable
-        more = any(now.amount(name) > before.amount(name) for name in ("pods", *_named(wanted)))
+        now, before = node.allocatable, _empty_node(event.old).allocatable
+        more = any(now.amount(name) > before.amount(name) for name in ("pods", *_requested_names(wanted)))
         return more or bool(backed_by_devices)
 
-    def _stands_for(self, pod: PodInfo, event: ClusterEvent) -> bool:
+    def _is_schedulable_after_device_class_event(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether a device class starts to back a resource that the pod requests."""
         if event.new is None:
             return False
@@ -190,25 +204,25 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return any(name in self._reader.read(pod).total.scalars for name in resources)
 
 
-def _scored(pod: PodInfo) -> PodRequests:
-    return PodRequests(pod_requests(pod.obj, _SCORED), nonzero_requests(pod.obj, _SCORED))
+def _scoring_requests(pod: PodInfo) -> PodRequests:
+    return PodRequests(pod_requests(pod.obj, _SCORING_RULES), nonzero_requests(pod.obj, _SCORING_RULES))
 
 
-def _shortages(wanted: Resources, node: NodeInfo, names: Iterable[str]) -> Iterator[_Shortage]:
+def _insufficient_resources(wanted: Resources, node: NodeInfo, names: Iterable[str]) -> Iterator[_InsufficientResource]:
     if len(node.pods) + 1 > node.allocatable.pods:
-        yield _Shortage("pods", 1, len(node.pods), node.allocatable.pods)
+        yield _InsufficientResource("pods", 1, len(node.pods), node.allocatable.pods)
     for name in names:
         amount, used, capacity = wanted.amount(name), node.requested.amount(name), node.allocatable.amount(name)
         if amount > capacity - used:
-            yield _Shortage(name, amount, used, capacity)
+            yield _InsufficientResource(name, amount, used, capacity)
 
 
-def _named(wanted: Resources) -> list[str]:
+def _requested_names(wanted: Resources) -> list[str]:
     """Return the names of requested resources, the number of pods aside."""
     return [name for name in ("cpu", "memory", "ephemeral-storage", *wanted.scalars) if wanted.amount(name) > 0]
 
 
-def _empty(obj: ReadOnlyObject) -> NodeInfo:
+def _empty_node(obj: ReadOnlyObject) -> NodeInfo:
     node = NodeInfo(obj["metadata"]["name"])
     node.set_object(obj, 0)
     return node

@@ -26,7 +26,7 @@ SYSTEM_DEFAULTS: Final[Sequence[ReadOnlyObject]] = (
     {"topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": SCHEDULE_ANYWAY, "maxSkew": 5},
 )
 # Controllers whose selectors default constraints use, by kind and apiVersion, with the kinds of their informers.
-_OWNERS: Final[Mapping[tuple[str, str], str]] = {
+_CONTROLLER_KINDS: Final[Mapping[tuple[str, str], str]] = {
     ("ReplicationController", "v1"): "ReplicationController",
     ("ReplicaSet", "apps/v1"): "ReplicaSet",
     ("StatefulSet", "apps/v1"): "StatefulSet",
@@ -80,13 +80,15 @@ class Able:
 def compiled(constraints: Iterable[ReadOnlyObject], action: str, pod: PodInfo, able: Able) -> list[Constraint]:
     """Compile the constraints with this action; raise BadSelector."""
     return [
-        _constraint(constraint, _selector(constraint, pod.labels if able.label_keys else {}), pod.namespace, able)
+        _compile_constraint(
+            constraint, _selector(constraint, pod.labels if able.label_keys else {}), pod.namespace, able
+        )
         for constraint in constraints
         if constraint.get("whenUnsatisfiable") == action
     ]
 
 
-def _constraint(constraint: ReadOnlyObject, selector: LabelSelector, namespace: str, able: Able) -> Constraint:
+def _compile_constraint(constraint: ReadOnlyObject, selector: LabelSelector, namespace: str, able: Able) -> Constraint:
     policies = constraint if able.policies else {}
     return Constraint(
         max_skew=constraint["maxSkew"],
@@ -105,10 +107,10 @@ def _selector(constraint: ReadOnlyObject, labels: Mapping[str, str]) -> LabelSel
     given = constraint.get("labelSelector")
     selector = from_label_selector(given)
     own = {key: labels[key] for key in constraint.get("matchLabelKeys") or () if key in labels}
-    return selector if given is None or not own else _narrowed(selector, own)
+    return selector if given is None or not own else _with_labels(selector, own)
 
 
-def _narrowed(selector: LabelSelector, labels: Mapping[str, str]) -> LabelSelector:
+def _with_labels(selector: LabelSelector, labels: Mapping[str, str]) -> LabelSelector:
     wanted = tuple(Requirement(key, Operator.EQUALS, (value,)) for key, value in labels.items())
     return LabelSelector((*wanted, *selector.requirements)) if wanted else selector
 
@@ -120,8 +122,8 @@ class Defaults:
         self._constraints = constraints
         self._able = able
         if constraints:
-            self._services = caches.of("Service").index("a label of the selector", _by_selector)
-            self._owners = {kind: caches.of(kind) for kind in _OWNERS.values()}
+            self._services = caches.of("Service").index("a label of the selector", _selector_index_key)
+            self._owners = {kind: caches.of(kind) for kind in _CONTROLLER_KINDS.values()}
 
     def of(self, pod: PodInfo, action: str) -> list[Constraint]:
         """Return the constraints with this action; none for a pod that nothing selects."""
@@ -131,7 +133,7 @@ class Defaults:
         selector = self._selector(pod)
         if selector.empty:
             return []
-        return [_constraint(one, selector, pod.namespace, self._able) for one in wanted]
+        return [_compile_constraint(one, selector, pod.namespace, self._able) for one in wanted]
 
     def _selector(self, pod: PodInfo) -> LabelSelector:
         """Return the combined selector of the pod's services and its controller."""
@@ -139,37 +141,37 @@ class Defaults:
         # Labels cannot contradict each other, because every service selects this pod.
         for service in self._services_of(pod):
             labels.update(service["spec"]["selector"])
-        return _narrowed(self._of_owner(pod), labels)
+        return _with_labels(self._controller_selector(pod), labels)
 
     def _services_of(self, pod: PodInfo) -> Iterator[ReadOnlyObject]:
         for key, value in pod.labels.items():
-            for service in self._services.get(_indexed(pod.namespace, key, value)):
+            for service in self._services.get(_label_index_key(pod.namespace, key, value)):
                 if service["spec"]["selector"].items() <= pod.labels.items():
                     yield service
 
-    def _of_owner(self, pod: PodInfo) -> LabelSelector:
+    def _controller_selector(self, pod: PodInfo) -> LabelSelector:
         owners = pod.obj["metadata"].get("ownerReferences") or ()
         owner = next((one for one in owners if one.get("controller")), None)
-        kind = None if owner is None else _OWNERS.get((owner["kind"], owner["apiVersion"]))
+        kind = None if owner is None else _CONTROLLER_KINDS.get((owner["kind"], owner["apiVersion"]))
         controller = self._owners[kind].get(Key(pod.namespace, owner["name"])) if kind and owner else None
         if controller is None:
             return EVERYTHING
         selector = controller["spec"].get("selector")
         # Its selector is a plain map of labels.
         if kind == "ReplicationController":
-            return _narrowed(EVERYTHING, selector or {})
+            return _with_labels(EVERYTHING, selector or {})
         try:
             return EVERYTHING if selector is None else from_label_selector(selector)
         except BadSelector:
             return EVERYTHING
 
 
-def _by_selector(service: ReadOnlyObject) -> tuple[str, ...]:
+def _selector_index_key(service: ReadOnlyObject) -> tuple[str, ...]:
     """Return one label that the selector requires, as index key; services without selector select no pod."""
     for key, value in (service["spec"].get("selector") or {}).items():
-        return (_indexed(service["metadata"]["namespace"], key, value),)
+        return (_label_index_key(service["metadata"]["namespace"], key, value),)
     return ()
 
 
-def _indexed(namespace: str, key: str, value: str) -> str:
+def _label_index_key(namespace: str, key: str, value: str) -> str:
     return f"{namespace}/{key}={value}"

@@ -22,7 +22,7 @@ _NOMINATED_COUNT_SINCE: Final = Version(1, 36)
 def pod_change_helps(constraints: Constraints, pod: PodInfo, event: ClusterEvent, version: Version) -> bool:
     """Return whether a counted pod was added or deleted, or started or stopped being counted."""
     nominated = version >= _NOMINATED_COUNT_SINCE
-    if any(obj is not None and not _involved(obj, pod, nominated=nominated) for obj in (event.old, event.new)):
+    if any(obj is not None and not _is_relevant_pod(obj, pod, nominated=nominated) for obj in (event.old, event.new)):
         return False
     if event.old is None or event.new is None:
         changed = event.new if event.old is None else event.old
@@ -42,8 +42,8 @@ def pod_change_helps(constraints: Constraints, pod: PodInfo, event: ClusterEvent
 def node_change_helps(constraints: Constraints, event: ClusterEvent) -> bool:
     """Return whether a domain may have been added or removed, or a node changed its domain or taints."""
     # A node that lacks one of the keys is in no domain of any constraint.
-    was_in_domains = event.old is not None and _in_domains(event.old, constraints)
-    is_in_domains = event.new is not None and _in_domains(event.new, constraints)
+    was_in_domains = event.old is not None and _has_all_keys(event.old, constraints)
+    is_in_domains = event.new is not None and _has_all_keys(event.new, constraints)
     if event.old is None or event.new is None or was_in_domains != is_in_domains:
         return was_in_domains or is_in_domains
     old, new = event.old, event.new
@@ -53,7 +53,7 @@ def node_change_helps(constraints: Constraints, event: ClusterEvent) -> bool:
     return moved or _taints(old) != _taints(new)
 
 
-def _involved(obj: ReadOnlyObject, pod: PodInfo, *, nominated: bool) -> bool:
+def _is_relevant_pod(obj: ReadOnlyObject, pod: PodInfo, *, nominated: bool) -> bool:
     if obj["metadata"].get("uid") == pod.uid:
         return True
     placed = obj["spec"].get("nodeName") or (nominated and (obj.get("status") or {}).get("nominatedNodeName"))
@@ -72,6 +72,6 @@ def _taints(node: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
     return (node.get("spec") or {}).get("taints") or ()
 
 
-def _in_domains(node: ReadOnlyObject, constraints: Constraints) -> bool:
+def _has_all_keys(node: ReadOnlyObject, constraints: Constraints) -> bool:
     labels = _labels(node)
     return all(one.topology_key in labels for one in constraints)

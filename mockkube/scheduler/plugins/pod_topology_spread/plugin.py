@@ -49,7 +49,7 @@ _FIELD: Final = "topologySpreadConstraints"
 
 
 @dataclass(frozen=True, slots=True)
-class _Access:
+class _NodeInclusion:
     """Affinity and tolerations of a pod, as far as constraints honor them."""
 
     affinity: RequiredNodeAffinity
@@ -69,7 +69,7 @@ class _Skews:
 
     __slots__ = ("access", "skews")
 
-    def __init__(self, skews: Sequence[Skew], access: _Access) -> None:
+    def __init__(self, skews: Sequence[Skew], access: _NodeInclusion) -> None:
         self.skews, self.access = skews, access
 
     def clone(self) -> "_Skews":
@@ -77,7 +77,7 @@ class _Skews:
 
 
 _LOG_VERBOSITY: Final = 5
-_LOGGED: Final[Mapping[Code, LogLine]] = {
+_LOG_LINES: Final[Mapping[Code, LogLine]] = {
     Code.UNSCHEDULABLE: LogLine(
         Level.INFO,
         '"Node failed spreadConstraint: matchNum + selfMatchNum - minMatchNum > maxSkew"',
@@ -87,42 +87,52 @@ _LOGGED: Final[Mapping[Code, LogLine]] = {
         Level.INFO, '"Node doesn\'t have required topology label for spread constraint"', _LOG_VERBOSITY
     ),
 }
-_SKEWS: Final = Slot[_Skews](NAME)
-_SCORING: Final = Slot[Scoring](NAME)
+_PRE_FILTER_STATE: Final = Slot[_Skews](NAME)
+_PRE_SCORE_STATE: Final = Slot[Scoring](NAME)
 
 
 class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Filters nodes by hard constraints, and scores them by soft ones."""
 
     name = NAME
-    logged: ClassVar[Mapping[Code, LogLine]] = _LOGGED
+    logged: ClassVar[Mapping[Code, LogLine]] = _LOG_LINES
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
-        self._context = context
-        self._able = Able.of(context.caps)
+        self._dependencies = context
+        self._supported = Able.of(context.caps)
         self._system_defaulted = args["defaultingType"] == "System"
         defaults = SYSTEM_DEFAULTS if self._system_defaulted else args.get("defaultConstraints") or ()
-        self._defaults = Defaults(defaults, context.caches, self._able)
+        self._defaults = Defaults(defaults, context.caches, self._supported)
         self._counts = CountsByQuestion[int](context.nodes)
 
     def interests(self) -> Sequence[Interest]:
         """Register for pods and nodes that change counts, and for labels and tolerations of the pod itself."""
         return (
-            Interest(Subject.ASSIGNED_POD, Action.ADD | Action.POD_LABEL | Action.DELETE, self._pod_helps),
-            Interest(Subject.UNSCHEDULED_POD, Action.POD_LABEL | Action.POD_TOLERATION, self._pod_helps),
             Interest(
-                Subject.NODE, Action.ADD | Action.DELETE | Action.NODE_LABEL | Action.NODE_TAINT, self._node_helps
+                Subject.ASSIGNED_POD,
+                Action.ADD | Action.POD_LABEL | Action.DELETE,
+                self._is_schedulable_after_pod_change,
+            ),
+            Interest(
+                Subject.UNSCHEDULED_POD, Action.POD_LABEL | Action.POD_TOLERATION, self._is_schedulable_after_pod_change
+            ),
+            Interest(
+                Subject.NODE,
+                Action.ADD | Action.DELETE | Action.NODE_LABEL | Action.NODE_TAINT,
+                self._is_schedulable_after_node_change,
             ),
         )
 
-    def _pod_helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
+    def _is_schedulable_after_pod_change(self, pod: PodInfo, event: ClusterEvent) -> bool:
         try:
-            return pod_change_helps(self._constraints(pod, DO_NOT_SCHEDULE), pod, event, self._context.caps.version)
+            return pod_change_helps(
+                self._constraints(pod, DO_NOT_SCHEDULE), pod, event, self._dependencies.caps.version
+            )
         # The pod is tried again, so that its status shows the error.
         except BadSelector:
             return True
 
-    def _node_helps(self, pod: PodInfo, event: ClusterEvent) -> bool:
+    def _is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> bool:
         try:
             return node_change_helps(self._constraints(pod, DO_NOT_SCHEDULE), event)
         except BadSelector:
@@ -135,15 +145,18 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         try:
             constraints = self._constraints(pod, DO_NOT_SCHEDULE)
         except BadSelector as error:
-            return PreFiltered(Status.error(f"get constraints from pod: {_source(pod, 'hard')}: {error}"))
+            return PreFiltered(Status.error(f"get constraints from pod: {_error_context(pod, 'hard')}: {error}"))
         if not constraints:
             return PreFiltered(SKIP)
-        domains, counts = self._domains(pod, nodes, constraints), self._pods(pod, nodes, constraints, all_keys=True)
+        domains, counts = (
+            self._count_nodes_by_domain(pod, nodes, constraints),
+            self._count_pods_by_domain(pod, nodes, constraints, all_keys=True),
+        )
         skews = [
             Skew(one, domains.table(at), counts.table(at), self_counts=one.selects(pod.labels))
             for at, one in enumerate(constraints)
         ]
-        state.put(_SKEWS, _Skews(skews, pod.part(self, self._read_access)))
+        state.put(_PRE_FILTER_STATE, _Skews(skews, pod.part(self, self._compile_node_inclusion)))
         return PreFiltered()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
@@ -152,7 +165,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     def judge(self, state: CycleState, pod: PodInfo) -> Callable[[NodeInfo], Status]:
         """Return the filter; with one constraint it is that of the constraint."""
-        skews = state.get(_SKEWS)
+        skews = state.get(_PRE_FILTER_STATE)
         assert skews is not None
         first, *others = [skew.judge for skew in skews.skews]
         if not others:
@@ -170,18 +183,18 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     def is_moved(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
         """Return whether a constraint counts the other pod."""
-        skews = state.get(_SKEWS)
+        skews = state.get(_PRE_FILTER_STATE)
         if skews is None or other.namespace != pod.namespace:
             return False
         return any(skew.constraint.selects(other.labels) for skew in skews.skews)
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         """Count a pod that a dry run adds."""
-        return _suppose(state, pod, added, node, 1)
+        return _update_with_pod(state, pod, added, node, 1)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status:
         """Count a pod that a dry run removes."""
-        return _suppose(state, pod, removed, node, -1)
+        return _update_with_pod(state, pod, removed, node, -1)
 
     # Scoring
 
@@ -190,20 +203,20 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         try:
             constraints = self._constraints(pod, SCHEDULE_ANYWAY)
         except BadSelector as error:
-            return Status.error(f"calculating preScoreState: {_source(pod, 'soft')}: {error}")
+            return Status.error(f"calculating preScoreState: {_error_context(pod, 'soft')}: {error}")
         if not constraints:
             return SKIP
         # System defaults spread over zones and hosts; in a cluster with nodes without a zone they must still work.
         all_keys = _FIELD in pod.spec or not self._system_defaulted
-        counts = self._pods(pod, self._context.nodes, constraints, all_keys=all_keys)
+        counts = self._count_pods_by_domain(pod, self._dependencies.nodes, constraints, all_keys=all_keys)
         scored = nodes
         for key in (one.topology_key for one in constraints if all_keys):
             scored = [node for node in scored if key in node.labels]
-        parts = [self._part(one, counts.table(at), scored) for at, one in enumerate(constraints)]
+        parts = [self._prepare_scoring(one, counts.table(at), scored) for at, one in enumerate(constraints)]
         ignored = frozenset[str]()
         if len(scored) < len(nodes):
             ignored = frozenset(node.name for node in nodes) - {node.name for node in scored}
-        state.put(_SCORING, Scoring(parts, ignored))
+        state.put(_PRE_SCORE_STATE, Scoring(parts, ignored))
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
@@ -212,13 +225,13 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     def score_all(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> list[int]:
         """Return the scores of nodes, constraint by constraint."""
-        scoring = state.get(_SCORING)
+        scoring = state.get(_PRE_SCORE_STATE)
         assert scoring is not None
         return scoring.scores(nodes)
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
         """Give the highest score to the node with the fewest pods in its domains."""
-        scoring = state.get(_SCORING)
+        scoring = state.get(_PRE_SCORE_STATE)
         assert scoring is not None
         scoring.normalize(nodes, scores)
 
@@ -227,12 +240,14 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
     def _constraints(self, pod: PodInfo, action: str) -> Sequence[Constraint]:
         """Return the pod's constraints with this action, or the default ones if it has none; raise BadSelector."""
         if _FIELD in pod.spec:
-            return pod.part((self, action), lambda info: compiled(info.spec[_FIELD], action, info, self._able))
+            return pod.part((self, action), lambda info: compiled(info.spec[_FIELD], action, info, self._supported))
         return self._defaults.of(pod, action)
 
-    def _domains(self, pod: PodInfo, nodes: Nodes, constraints: Sequence[Constraint]) -> DomainCounts[int]:
+    def _count_nodes_by_domain(
+        self, pod: PodInfo, nodes: Nodes, constraints: Sequence[Constraint]
+    ) -> DomainCounts[int]:
         """Return the number of nodes in each domain, by constraint."""
-        access = pod.part(self, self._read_access)
+        access = pod.part(self, self._compile_node_inclusion)
 
         def read(node: NodeInfo) -> Iterator[Contribution[int]]:
             if all(one.topology_key in node.labels for one in constraints):
@@ -243,11 +258,11 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         queries = [(one.topology_key, one.honors_affinity, one.honors_taints) for one in constraints]
         return self._counts.ask(("domains", tuple(queries), access.text), nodes, read)
 
-    def _pods(
+    def _count_pods_by_domain(
         self, pod: PodInfo, nodes: Nodes, constraints: Sequence[Constraint], *, all_keys: bool
     ) -> DomainCounts[int]:
         """Return the number of pods in each domain, by constraint."""
-        access = pod.part(self, self._read_access)
+        access = pod.part(self, self._compile_node_inclusion)
 
         def read(node: NodeInfo) -> Iterator[Contribution[int]]:
             if not node.pods or (all_keys and not all(one.topology_key in node.labels for one in constraints)):
@@ -259,33 +274,33 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         queries = [(one.topology_key, one.pods, one.honors_affinity, one.honors_taints) for one in constraints]
         return self._counts.ask(("pods", tuple(queries), access.text, all_keys), nodes, read)
 
-    def _pods_by_node(self, constraint: Constraint) -> Counts:
+    def _count_pods_by_node(self, constraint: Constraint) -> Counts:
         def read(node: NodeInfo) -> Iterator[Contribution[int]]:
             if node.pods and (count := constraint.pods_on(node)):
                 yield 0, node.name, count
 
-        return self._counts.ask(("by node", constraint.pods), self._context.nodes, read).table(0)
+        return self._counts.ask(("by node", constraint.pods), self._dependencies.nodes, read).table(0)
 
-    def _part(self, constraint: Constraint, counts: Counts, nodes: Sequence[NodeInfo]) -> Part:
+    def _prepare_scoring(self, constraint: Constraint, counts: Counts, nodes: Sequence[NodeInfo]) -> Part:
         """Return a constraint prepared for scoring; nodes without its key form one domain."""
         key = constraint.topology_key
         by_node = key == HOSTNAME
         domains = len(nodes) if by_node else len({node.labels.get(key, "") for node in nodes})
         # upstream: hostname domains are counted per node, without a map over all nodes of the cluster.
-        counts = self._pods_by_node(constraint) if by_node else counts
+        counts = self._count_pods_by_node(constraint) if by_node else counts
         return Part(key, counts, by_node, math.log(domains + 2), constraint.max_skew - 1)
 
-    def _read_access(self, pod: PodInfo) -> _Access:
+    def _compile_node_inclusion(self, pod: PodInfo) -> _NodeInclusion:
         spec = pod.spec
-        affinity = required_node_affinity(spec, self._context.selector_operators)
+        affinity = required_node_affinity(spec, self._dependencies.selector_operators)
         required = (spec.get("affinity") or {}).get("nodeAffinity") if affinity.selector else None
         tolerations = spec.get("tolerations") or ()
         text = orjson.dumps((spec.get("nodeSelector"), required, tolerations), option=orjson.OPT_SORT_KEYS)
-        return _Access(affinity, compile_tolerations(tolerations, self._context.taints), text)
+        return _NodeInclusion(affinity, compile_tolerations(tolerations, self._dependencies.taints), text)
 
 
-def _suppose(state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, change: int) -> Status:
-    skews = state.get(_SKEWS)
+def _update_with_pod(state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, change: int) -> Status:
+    skews = state.get(_PRE_FILTER_STATE)
     if skews is None or other.namespace != pod.namespace:
         return SUCCESS
     if all(skew.constraint.topology_key in node.labels for skew in skews.skews):
@@ -295,7 +310,7 @@ def _suppose(state: CycleState, pod: PodInfo, other: PodInfo, node: NodeInfo, ch
     return SUCCESS
 
 
-def _source(pod: PodInfo, kind: str) -> str:
+def _error_context(pod: PodInfo, kind: str) -> str:
     if _FIELD in pod.spec:
         return f"obtaining pod's {kind} topology spread constraints"
     return f"setting default {kind} topology spread constraints"

@@ -43,7 +43,7 @@ class Skew:
         # The two domains with the fewest pods, computed on the first change and shared by all clones: counts do not
         # change.
         self._lowest: list[tuple[str, int]] = []
-        self._least = self._minimum()
+        self._least = self._compute_minimum()
         self._count_max = self._least + constraint.max_skew - self_counts
         self._refusals: dict[int, Status] = {}
 
@@ -63,7 +63,7 @@ class Skew:
             counts = ((one, self._counts.get(one, 0)) for one in self._domains)
             self._lowest += nsmallest(2, counts, key=itemgetter(1))
         self._supposed[domain] = self._supposed.get(domain, 0) + change
-        self._least = self._minimum()
+        self._least = self._compute_minimum()
         self._count_max = self._least + self.constraint.max_skew - self._self_counts
         self._refusals = {}
 
@@ -78,9 +78,9 @@ class Skew:
         if count <= self._count_max:
             return SUCCESS
         # Nodes of one domain share a status, so it is built once per count.
-        return self._refusals.get(count) or self._refuse(count)
+        return self._refusals.get(count) or self._reject(count)
 
-    def _minimum(self) -> int:
+    def _compute_minimum(self) -> int:
         """Return the lowest number of pods in a domain; 0 while there are fewer domains than minDomains."""
         domains = len(self._domains) + sum(domain not in self._domains for domain in self._supposed)
         if domains < self.constraint.min_domains:
@@ -89,9 +89,9 @@ class Skew:
             # Counts have no zeros: a domain that is missing there has no pods.
             return min(self._counts.values()) if len(self._counts) == len(self._domains) else 0
         changed_counts = [self._counts.get(domain, 0) + change for domain, change in self._supposed.items()]
-        return min([*changed_counts, *self._least_of_others()])
+        return min([*changed_counts, *self._minimum_of_unchanged()])
 
-    def _least_of_others(self) -> Sequence[int]:
+    def _minimum_of_unchanged(self) -> Sequence[int]:
         """Return the lowest count of the domains that no change affects; empty if there are none."""
         # With two lowest domains known, one of them is not the changed one.
         if len(self._supposed) == 1:  # usual: the victims of one preemption share a domain
@@ -99,7 +99,7 @@ class Skew:
         others = [self._counts.get(domain, 0) for domain in self._domains if domain not in self._supposed]
         return [min(others)] if others else []
 
-    def _refuse(self, count: int) -> Status:
+    def _reject(self, count: int) -> Status:
         status = Status.unschedulable(
             _MISMATCH,
             topology_key=self.key,

@@ -53,11 +53,11 @@ class Binder:
             for match in found.matches:
                 bound = bound_to(match.volume.obj, match.wish.claim)
                 if bound is not None:
-                    _check(self._volumes.objects.assume(bound))
+                    _raise_if(self._volumes.objects.assume(bound))
                 plan.pairs.append(Pair(bound or match.volume.obj, match.wish.claim))
             for provision in found.provisions:
-                selected = _selected(provision.claim, node_name)
-                _check(self._claims.assume(selected))
+                selected = _with_selected_node(provision.claim, node_name)
+                _raise_if(self._claims.assume(selected))
                 plan.claims.append(selected)
         except Failed:
             self.give_up(plan)
@@ -89,24 +89,24 @@ class Binder:
             raise Failed(f'failed to get node "{plan.node_name}": node "{plan.node_name}" not found')
         if self._pods.get(pod.key) is None:
             raise Failed(f'pod does not exist any more: pod "{pod.name}" not found')
-        return all(self._pair_bound(pair, node) for pair in plan.pairs) and all(
-            self._provisioned(claim, node) for claim in plan.claims
+        return all(self._is_pair_bound(pair, node) for pair in plan.pairs) and all(
+            self._is_provisioned(claim, node) for claim in plan.claims
         )
 
-    def _pair_bound(self, pair: Pair, node: NodeInfo) -> bool:
-        volume = self._seen(self._volumes.objects, pair.volume, "persistentvolumes", "failed to check binding")
-        claim = self._seen(self._claims, pair.claim, "persistentvolumeclaims", "failed to check binding")
+    def _is_pair_bound(self, pair: Pair, node: NodeInfo) -> bool:
+        volume = self._current(self._volumes.objects, pair.volume, "persistentvolumes", "failed to check binding")
+        claim = self._current(self._claims, pair.claim, "persistentvolumeclaims", "failed to check binding")
         # The informer has not seen our own write yet.
         if version_of(pair.volume) > version_of(volume):
             return False
-        self._check_reach(volume, node)
+        self._check_node_affinity(volume, node)
         name = volume["metadata"]["name"]
         if not (volume["spec"].get("claimRef") or {}).get("uid"):
             raise Failed(f'ClaimRef got reset for pv "{name}"')
         return fully_bound(claim)
 
-    def _provisioned(self, written: ReadOnlyObject, node: NodeInfo) -> bool:
-        claim = self._seen(self._claims, written, "persistentvolumeclaims", "failed to check provisioning pvc")
+    def _is_provisioned(self, written: ReadOnlyObject, node: NodeInfo) -> bool:
+        claim = self._current(self._claims, written, "persistentvolumeclaims", "failed to check provisioning pvc")
         if version_of(written) > version_of(claim):
             return False
         annotations = claim["metadata"].get("annotations")
@@ -120,17 +120,17 @@ class Binder:
             # The claim's event may arrive before that of its new volume.
             if volume is None:
                 return False
-            self._check_reach(volume, node)
+            self._check_node_affinity(volume, node)
         return fully_bound(claim)
 
-    def _seen(self, objects: AssumedObjects, obj: ReadOnlyObject, resource: str, failure: str) -> ReadOnlyObject:
+    def _current(self, objects: AssumedObjects, obj: ReadOnlyObject, resource: str, failure: str) -> ReadOnlyObject:
         key = key_of(obj)
         current = objects.cache.get(key)
         if current is None:
             raise Failed(f'{failure}: {resource} "{key}" not found')
         return current
 
-    def _check_reach(self, volume: ReadOnlyObject, node: NodeInfo) -> None:
+    def _check_node_affinity(self, volume: ReadOnlyObject, node: NodeInfo) -> None:
         name = volume["metadata"]["name"]
         compiled = self._volumes.read(volume)
         try:
@@ -142,12 +142,12 @@ class Binder:
             raise Failed(f'pv "{name}" node affinity doesn\'t match node "{node.name}": {why}')
 
 
-def _check(problem: str) -> None:
+def _raise_if(problem: str) -> None:
     if problem:
         raise Failed(problem)
 
 
-def _selected(claim: ReadOnlyObject, node_name: str) -> Object:
+def _with_selected_node(claim: ReadOnlyObject, node_name: str) -> Object:
     metadata = claim["metadata"]
     annotations = {**(metadata.get("annotations") or {}), SELECTED_NODE: node_name}
     return {**claim, "metadata": {**metadata, "annotations": annotations}}

@@ -18,7 +18,7 @@ ELSEWHERE: Final = "node(s) didn't match PersistentVolume's node affinity"
 NO_MATCH: Final = "node(s) didn't find available persistent volumes to bind"
 NO_STORAGE: Final = "node(s) did not have enough free storage"
 NO_VOLUME: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
-_ORDER: Final = (ELSEWHERE, NO_MATCH, NO_STORAGE, NO_VOLUME)
+_REASON_ORDER: Final = (ELSEWHERE, NO_MATCH, NO_STORAGE, NO_VOLUME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +57,17 @@ class Finder:
     def find(self, claims: SortedClaims, node: NodeInfo) -> Found:  # hot: per node
         """Return the volumes of a node; raise ValueError if a claim's class is invalid."""
         reasons: dict[str, Mapping[str, Any]] = {}
-        reasons.update(self._unreachable(claims.bound, node))
-        pod_volumes = self._for_delayed(claims, node, reasons) if claims.delayed else Found()
+        reasons.update(self._check_bound_claims(claims.bound, node))
+        pod_volumes = self._find_for_delayed_claims(claims, node, reasons) if claims.delayed else Found()
         if not reasons:
             return pod_volumes
         # Reasons are reported in upstream's order, whichever was found first.
-        facts = {key: value for reason in _ORDER if reason in reasons for key, value in reasons[reason].items()}
-        return Found(reasons=tuple(reason for reason in _ORDER if reason in reasons), facts=facts)
+        facts = {key: value for reason in _REASON_ORDER if reason in reasons for key, value in reasons[reason].items()}
+        return Found(reasons=tuple(reason for reason in _REASON_ORDER if reason in reasons), facts=facts)
 
-    def _unreachable(self, claims: Sequence[ReadOnlyObject], node: NodeInfo) -> dict[str, Mapping[str, Any]]:
+    def _check_bound_claims(self, claims: Sequence[ReadOnlyObject], node: NodeInfo) -> dict[str, Mapping[str, Any]]:
         for claim in claims:
-            name, volume_name = _name(claim), claim["spec"]["volumeName"]
+            name, volume_name = _qualified_name(claim), claim["spec"]["volumeName"]
             volume = self._volumes.get(volume_name)
             if volume is None:
                 return {NO_VOLUME: {"claim": name, "volume": volume_name}}
@@ -76,7 +76,9 @@ class Finder:
                 return {ELSEWHERE: {"claim": name, "volume": volume_name, "node_affinity": affinity}}
         return {}
 
-    def _for_delayed(self, claims: SortedClaims, node: NodeInfo, problems: dict[str, Mapping[str, Any]]) -> Found:
+    def _find_for_delayed_claims(
+        self, claims: SortedClaims, node: NodeInfo, problems: dict[str, Mapping[str, Any]]
+    ) -> Found:
         """Match claims with volumes and plan to provision the rest; add errors to `problems`."""
         to_provision: list[ClaimRequirements] = []
         to_match: list[ClaimRequirements] = []
@@ -91,7 +93,7 @@ class Finder:
             else:
                 problems[NO_MATCH] = {"claim": requirements.name, "selected_node": selected}
                 return Found()
-        matched = self._match(to_match, claims.volumes, node)
+        matched = self._find_matching_volumes(to_match, claims.volumes, node)
         planned = self._provisioners.plan([*to_provision, *matched.left], node)
         if isinstance(planned, Impossible):
             reason = NO_STORAGE if planned.short_of_storage else NO_MATCH
@@ -99,7 +101,9 @@ class Finder:
             return Found()
         return Found(matched.matches, tuple(planned))
 
-    def _match(self, wishes: Sequence[ClaimRequirements], volumes: Mapping[str, Nearby], node: NodeInfo) -> Matched:
+    def _find_matching_volumes(
+        self, wishes: Sequence[ClaimRequirements], volumes: Mapping[str, Nearby], node: NodeInfo
+    ) -> Matched:
         """Match each claim with a volume, smallest claim first."""
         terms = SearchConditions(labels=node.labels, delayed=True, attributes_classes=self._attributes_classes)
         matches: list[Match] = []
@@ -115,5 +119,5 @@ class Finder:
         return Matched(tuple(matches), tuple(unmatched))
 
 
-def _name(claim: ReadOnlyObject) -> str:
+def _qualified_name(claim: ReadOnlyObject) -> str:
     return f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"

@@ -13,22 +13,22 @@ from mockkube.scheduler.plugins.volume_binding.provisioning import limit_of
 from mockkube.scheduler.plugins.volumes.pod_claims import about_claim_of
 
 
-def _widens_class(pod: PodInfo, event: ClusterEvent) -> bool:
+def _is_schedulable_after_storage_class_change(pod: PodInfo, event: ClusterEvent) -> bool:
     assert event.new is not None, "not registered for deletions"
     return event.old is None or event.old.get("allowedTopologies") != event.new.get("allowedTopologies")
 
 
-def _migrates(pod: PodInfo, event: ClusterEvent) -> bool:
-    return event.old is None or _migrated(event.old) != _migrated(event.new)
+def _is_schedulable_after_csi_node_change(pod: PodInfo, event: ClusterEvent) -> bool:
+    return event.old is None or _migrated_plugins(event.old) != _migrated_plugins(event.new)
 
 
-def _migrated(csi_node: ReadOnlyObject | None) -> str:
+def _migrated_plugins(csi_node: ReadOnlyObject | None) -> str:
     annotations = {} if csi_node is None else csi_node["metadata"].get("annotations") or {}
     plugins: str = annotations.get(MIGRATED_PLUGINS, "")
     return plugins
 
 
-def _stops_counting(pod: PodInfo, event: ClusterEvent) -> bool:
+def _is_schedulable_after_csi_driver_change(pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether a driver of one of the pod's inline volumes stops publishing capacities."""
     if event.old is None or event.new is None:
         return False
@@ -39,7 +39,7 @@ def _stops_counting(pod: PodInfo, event: ClusterEvent) -> bool:
     return any((volume.get("csi") or {}).get("driver") == name for volume in volumes)
 
 
-def _has_grown(pod: PodInfo, event: ClusterEvent) -> bool:
+def _is_schedulable_after_capacity_change(pod: PodInfo, event: ClusterEvent) -> bool:
     assert event.new is not None, "not registered for deletions"
     # upstream: more capacity may help any pod, whether it uses this class or not.
     if event.old is None:
@@ -50,11 +50,11 @@ def _has_grown(pod: PodInfo, event: ClusterEvent) -> bool:
 
 _ADD_OR_UPDATE: Final = Action.ADD | Action.UPDATE
 INTERESTS: Final = (
-    Interest(Subject.STORAGE_CLASS, _ADD_OR_UPDATE, _widens_class),
+    Interest(Subject.STORAGE_CLASS, _ADD_OR_UPDATE, _is_schedulable_after_storage_class_change),
     Interest(Subject.PVC, _ADD_OR_UPDATE, about_claim_of),
     Interest(Subject.PV, _ADD_OR_UPDATE),
     Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL),
-    Interest(Subject.CSI_NODE, _ADD_OR_UPDATE, _migrates),
-    Interest(Subject.CSI_DRIVER, Action.UPDATE, _stops_counting),
-    Interest(Subject.CSI_CAPACITY, _ADD_OR_UPDATE, _has_grown),
+    Interest(Subject.CSI_NODE, _ADD_OR_UPDATE, _is_schedulable_after_csi_node_change),
+    Interest(Subject.CSI_DRIVER, Action.UPDATE, _is_schedulable_after_csi_driver_change),
+    Interest(Subject.CSI_CAPACITY, _ADD_OR_UPDATE, _is_schedulable_after_capacity_change),
 )

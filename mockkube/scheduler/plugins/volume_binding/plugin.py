@@ -52,7 +52,7 @@ class Note:
     """Bindings to write; None if there are none."""
 
 
-_NOTE: Final = Slot[Note]("VolumeBinding")
+_STATE: Final = Slot[Note]("VolumeBinding")
 
 
 class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, ReservePlugin, PreBindPlugin):
@@ -63,13 +63,13 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
     def __init__(self, context: Context, arguments: ReadOnlyObject) -> None:
         informers, caps = context.caches, context.caps
         self._clock = context.clock
-        self._bind_seconds = arguments.get("bindTimeoutSeconds", _BIND_SECONDS)
+        self._bind_timeout_seconds = arguments.get("bindTimeoutSeconds", _BIND_SECONDS)
         objects = AssumedObjects(informers.of("PersistentVolumeClaim"))
         volumes = Volumes(informers.of("PersistentVolume"), informers.of("CSINode"), context.selector_operators)
         self._claims = PodClaims(objects, informers.of("StorageClass"), volumes)
         self._finder = Finder(volumes, Provisioners(informers), attributes_classes=caps.enabled(ATTRIBUTES_GATE))
-        self._binder = Binder(context.client, objects, volumes, context.nodes, informers.of("Pod"))
-        self._line = broken_line(arguments.get("shape") or _SHAPE) if caps.enabled(SCORING_GATE) else None
+        self._volume_binder = Binder(context.client, objects, volumes, context.nodes, informers.of("Pod"))
+        self._shape_function = broken_line(arguments.get("shape") or _SHAPE) if caps.enabled(SCORING_GATE) else None
 
     def interests(self) -> Sequence[Interest]:
         """Register for volumes, claims, classes, nodes and storage capacity."""
@@ -88,12 +88,12 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
         if claims.immediate:
             names = [f"{claim['metadata']['namespace']}/{claim['metadata']['name']}" for claim in claims.immediate]
             return PreFiltered(Status.unresolvable("pod has unbound immediate PersistentVolumeClaims", claims=names))
-        state.put(_NOTE, Note(claims))
+        state.put(_STATE, Note(claims))
         return PreFiltered()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Find volumes for the claims on the node."""
-        binding_state = state.get(_NOTE)
+        binding_state = state.get(_STATE)
         if binding_state is None:
             return SUCCESS
         try:
@@ -107,17 +107,17 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Skip unless storage capacity is scored."""
-        return SKIP if self._line is None or state.get(_NOTE) is None else SUCCESS
+        return SKIP if self._shape_function is None or state.get(_STATE) is None else SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the score for the use of the node's storage."""
-        binding_state = state.get(_NOTE)
+        binding_state = state.get(_STATE)
         pod_volumes = binding_state.found.get(node.name) if binding_state is not None else None
-        return 0 if pod_volumes is None or self._line is None else score(pod_volumes, self._line)
+        return 0 if pod_volumes is None or self._shape_function is None else score(pod_volumes, self._shape_function)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Assume the volumes found on the node."""
-        binding_state = state.get(_NOTE)
+        binding_state = state.get(_STATE)
         if (
             binding_state is None
             or (pod_volumes := binding_state.found.get(node_name)) is None
@@ -125,25 +125,25 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
         ):
             return SUCCESS
         try:
-            binding_state.plan = self._binder.assume(pod_volumes, node_name)
+            binding_state.plan = self._volume_binder.assume(pod_volumes, node_name)
         except Failed as failure:
             return Status.error(str(failure))
         return SUCCESS
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Drop assumed volumes that are not written."""
-        binding_state = state.get(_NOTE)
+        binding_state = state.get(_STATE)
         if binding_state is not None and binding_state.plan is not None:
-            self._binder.give_up(binding_state.plan)
+            self._volume_binder.give_up(binding_state.plan)
 
     def pre_bind_preview(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Skip pods whose claims are all bound."""
-        binding_state = state.get(_NOTE)
+        binding_state = state.get(_STATE)
         return SKIP if binding_state is None or binding_state.plan is None else SUCCESS
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Write the bindings on the first call, then wait until they are completed."""
-        binding_state = state.get(_NOTE)
+        binding_state = state.get(_STATE)
         if binding_state is None or binding_state.plan is None:
             return SUCCESS
         plan = binding_state.plan
@@ -151,9 +151,9 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
             if plan.expires_at is None:
                 # The deadline starts after the writes, and marks them as done: a retry after an error must not write
                 # again.
-                await self._binder.write(plan)
-                plan.expires_at = self._clock.monotonic() + self._bind_seconds
-            elif self._binder.finished(plan, pod):
+                await self._volume_binder.write(plan)
+                plan.expires_at = self._clock.monotonic() + self._bind_timeout_seconds
+            elif self._volume_binder.finished(plan, pod):
                 return SUCCESS
         except Failed as failure:
             return Status.error(f"binding volumes: {failure}" if plan.expires_at is not None else str(failure))

@@ -45,20 +45,20 @@ class Provisioners:
         self._capacities = caches.of("CSIStorageCapacity")
         # Compiled selectors by capacity, dropped when the capacity changes: they are matched for each node.
         self._topologies: dict[Key, LabelSelector] = {}
-        self._capacities.subscribe(self._forget)
+        self._capacities.subscribe(self._on_capacity_change)
         self._by_class = self._capacities.index("storage class", lambda capacity: (capacity["storageClassName"],))
 
     def plan(self, wishes: Iterable[ClaimRequirements], node: NodeInfo) -> list[Provision] | Impossible:
         """Return the volumes to provision on the node; raise ValueError for a claim without a class."""
         provisions = []
         for requirements in wishes:
-            storage_class = self._class(requirements)
+            storage_class = self._get_class(requirements)
             provisioner = storage_class.get("provisioner", "")
             if provisioner in ("", NOT_PROVISIONED):
                 return Impossible(requirements, short_of_storage=False, why="its class has no provisioner")
             if not admits(storage_class.get("allowedTopologies") or (), node.labels):
                 return Impossible(requirements, short_of_storage=False, why="its class does not allow this topology")
-            provision = self._with_storage(provisioner, requirements, node)
+            provision = self._check_capacity(provisioner, requirements, node)
             if provision is None:
                 return Impossible(
                     requirements, short_of_storage=True, why="no capacity reachable from here is large enough"
@@ -66,7 +66,7 @@ class Provisioners:
             provisions.append(provision)
         return provisions
 
-    def _class(self, wish: ClaimRequirements) -> ReadOnlyObject:
+    def _get_class(self, wish: ClaimRequirements) -> ReadOnlyObject:
         if not wish.storage_class:
             raise ValueError(f'no class for claim "{wish.name}"')
         storage_class = self._classes.get(Key("", wish.storage_class))
@@ -74,18 +74,18 @@ class Provisioners:
             raise ValueError(f'failed to find storage class "{wish.storage_class}"')
         return storage_class
 
-    def _with_storage(self, provisioner: str, wish: ClaimRequirements, node: NodeInfo) -> Provision | None:
+    def _check_capacity(self, provisioner: str, wish: ClaimRequirements, node: NodeInfo) -> Provision | None:
         driver = self._drivers.get(Key("", provisioner))
         # Without published capacities upstream assumes that there is enough.
         if driver is None or not driver["spec"].get("storageCapacity") or not wish.sized:
             return Provision(wish.claim, wish)
         for capacity in self._by_class.get(wish.storage_class):
             limit = limit_of(capacity)
-            if limit is not None and limit >= wish.size and self._topology(capacity).matches(node.labels):
+            if limit is not None and limit >= wish.size and self._compile_topology(capacity).matches(node.labels):
                 return Provision(wish.claim, wish, capacity)
         return None
 
-    def _topology(self, capacity: ReadOnlyObject) -> LabelSelector:
+    def _compile_topology(self, capacity: ReadOnlyObject) -> LabelSelector:
         key = key_of(capacity)
         selector = self._topologies.get(key)
         if selector is None:
@@ -96,7 +96,7 @@ class Provisioners:
             self._topologies[key] = selector
         return selector
 
-    def _forget(self, change: Change) -> None:
+    def _on_capacity_change(self, change: Change) -> None:
         if change.type is not EventType.ADDED:
             self._topologies.pop(key_of(change.object), None)
 
@@ -113,9 +113,9 @@ _NO_LABELS: Final[Mapping[str, str]] = {}
 def admits(terms: Iterable[ReadOnlyObject], labels: Mapping[str, str] = _NO_LABELS) -> bool:
     """Return whether the labels match one of a class's topologies; no topologies admit all nodes."""
     terms = list(terms)
-    return not terms or any(_matches(term.get("matchLabelExpressions") or (), labels) for term in terms)
+    return not terms or any(_matches_expressions(term.get("matchLabelExpressions") or (), labels) for term in terms)
 
 
-def _matches(expressions: Iterable[ReadOnlyObject], labels: Mapping[str, str]) -> bool:
+def _matches_expressions(expressions: Iterable[ReadOnlyObject], labels: Mapping[str, str]) -> bool:
     expressions = list(expressions)
     return bool(expressions) and all(labels.get(one["key"]) in (one.get("values") or ()) for one in expressions)

@@ -26,7 +26,7 @@ class Use:
 def score(found: Found, line: Callable[[int], int]) -> int:
     """Return the mean score of the storage classes' utilizations."""
     # upstream: volumes to provision only count if no existing volume was matched.
-    uses = _matched(found) if found.matches else _provisioned(found)
+    uses = _use_of_matches(found) if found.matches else _use_of_provisions(found)
     if not uses:
         return 0
     total = sum(line(_utilization(use)) for use in uses.values())
@@ -39,24 +39,24 @@ def _utilization(use: Use) -> int:
     return use.requested * _UTILIZATION_MAX // use.capacity
 
 
-def _matched(found: Found) -> Mapping[str, Use]:
+def _use_of_matches(found: Found) -> Mapping[str, Use]:
     uses: dict[str, Use] = {}
     for match in found.matches:
         use = uses.setdefault(match.volume.storage_class, Use())
-        use.requested += _whole(match.wish.size)
-        use.capacity += _whole(match.volume.size)
+        use.requested += _round_up(match.wish.size)
+        use.capacity += _round_up(match.volume.size)
     return uses
 
 
-def _provisioned(found: Found) -> Mapping[str, Use]:
+def _use_of_provisions(found: Found) -> Mapping[str, Use]:
     uses: dict[str, Use] = {}
     for provision in found.provisions:
         if provision.capacity is not None:
             use = uses.setdefault(provision.wish.storage_class, Use())
-            use.capacity = _whole(amount(provision.capacity.get("capacity")))
-            use.requested += _whole(provision.wish.size)
+            use.capacity = _round_up(amount(provision.capacity.get("capacity")))
+            use.requested += _round_up(provision.wish.size)
     return uses
 
 
-def _whole(size: Decimal) -> int:
+def _round_up(size: Decimal) -> int:
     return int(size.to_integral_value(ROUND_UP))

@@ -46,7 +46,7 @@ class Volumes:
         self._by_class = cache.index("storage class", lambda volume: (class_of(volume),))
         self._compiled: dict[str, Volume] = {}
         self._translated: dict[str, tuple[ReadOnlyObject, Volume]] = {}
-        cache.subscribe(self._forget)
+        cache.subscribe(self._on_change)
 
     def get(self, name: str) -> Volume | None:
         """Return a volume by its name."""
@@ -72,7 +72,7 @@ class Volumes:
         # A translated volume has other topology labels; translating it for each node would be slow.
         translated = self._translated.get(volume.name)
         if translated is None or translated[0] is not volume.obj:
-            translated = volume.obj, Volume.read(_taken_over(volume, migration), self._operators)
+            translated = volume.obj, Volume.read(_translate_to_csi(volume, migration), self._operators)
             self._translated[volume.name] = translated
         return translated[1].fits(node.labels)
 
@@ -84,14 +84,14 @@ class Volumes:
             volume = self._compiled[name] = Volume.read(obj, self._operators)
         return volume
 
-    def _forget(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.type is EventType.DELETED:
             name = change.object["metadata"]["name"]
             self._compiled.pop(name, None)
             self._translated.pop(name, None)
 
 
-def _taken_over(volume: Volume, takeover: Migration) -> ReadOnlyObject:
+def _translate_to_csi(volume: Volume, takeover: Migration) -> ReadOnlyObject:
     try:
         handle(takeover, volume.obj["spec"][takeover.source], volume.labels)
     except ValueError as error:

@@ -51,49 +51,53 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         self._classes = informers.of("StorageClass")
         self._csi_nodes = informers.of("CSINode")
         self._drivers = informers.of("CSIDriver")
-        self._attached = informers.of("VolumeAttachment").index("node", _node_of)
+        self._attachments_by_node = informers.of("VolumeAttachment").index("node", _node_of)
         # Before 1.36 a plugin counts as migrated only if the CSINode says so.
-        self._asks_csi_nodes = version < Version(1, 36)
-        self._wants_drivers = context.caps.enabled(SCALING_GATE)
+        self._checks_csi_node_migration = version < Version(1, 36)
+        self._checks_drivers = context.caps.enabled(SCALING_GATE)
         self._drivers_opt_in = version >= Version(1, 36)
 
     def interests(self) -> Sequence[Interest]:
         """Register for raised limits, deleted pods and attachments, and new claims."""
         return (
             Interest(Subject.CSI_NODE, Action.ADD),
-            Interest(Subject.CSI_NODE, Action.UPDATE, _raises_limit),
-            Interest(Subject.ASSIGNED_POD, Action.DELETE, _had_volumes),
-            Interest(Subject.UNSCHEDULED_POD, Action.DELETE, _had_volumes),
+            Interest(Subject.CSI_NODE, Action.UPDATE, _is_schedulable_after_csi_node_update),
+            Interest(Subject.ASSIGNED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
+            Interest(Subject.UNSCHEDULED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
             Interest(Subject.PVC, Action.ADD, about_claim_of),
-            Interest(Subject.VOLUME_ATTACHMENT, Action.DELETE, _may_detach_for),
+            Interest(Subject.VOLUME_ATTACHMENT, Action.DELETE, _is_schedulable_after_attachment_deleted),
         )
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         """Skip pods without volumes to attach."""
-        return PreFiltered() if claims_of(pod) or _inline(pod) else PreFiltered(SKIP)
+        return PreFiltered() if claims_of(pod) or _migrated_inline_volumes(pod) else PreFiltered(SKIP)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Count the attached volumes by driver, each volume once."""
         csi_node = self._csi_nodes.get(Key("", node.name))
         try:
-            wanted = set(self._attachments(pod, csi_node, new=True))
+            wanted = set(self._volumes_of_pod(pod, csi_node, new=True))
             if missing := self._missing_driver(wanted, csi_node):
                 return Status.unschedulable(f"{missing} CSI driver is not installed on the node", driver=missing)
             limits = _limits(csi_node)
             # Reading the volumes of all other pods is expensive and useless here.
             if not wanted or not limits:
                 return SUCCESS
-            used = {one for other in _with_volumes(node) for one in self._attachments(other, csi_node, new=False)}
+            used = {
+                one for other in _pods_with_volumes(node) for one in self._volumes_of_pod(other, csi_node, new=False)
+            }
         except Refused as refused:
             return refused.status
         # Pods count before their volumes are attached, attachments until the volumes are detached.
-        present = used | self._attached_to(node)
-        return _judge(Counter(one.driver for one in wanted - used), Counter(one.driver for one in present), limits)
+        present = used | self._attached_volumes(node)
+        return _check_limits(
+            Counter(one.driver for one in wanted - used), Counter(one.driver for one in present), limits
+        )
 
-    def _attached_to(self, node: NodeInfo) -> set[Attachment]:
+    def _attached_volumes(self, node: NodeInfo) -> set[Attachment]:
         """Return the volumes attached to the node, used by a pod or not."""
         present = set()
-        for attachment in self._attached.get(node.name):
+        for attachment in self._attachments_by_node.get(node.name):
             spec = attachment["spec"]
             volume = self._volumes.get(Key("", (spec.get("source") or {}).get("persistentVolumeName", "")))
             csi = (volume["spec"].get("csi") if volume else None) or {}
@@ -101,7 +105,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
                 present.add(Attachment(spec["attacher"], csi.get("volumeHandle", "")))
         return present
 
-    def _attachments(self, pod: PodInfo, csi_node: ReadOnlyObject | None, *, new: bool) -> Iterator[Attachment]:
+    def _volumes_of_pod(self, pod: PodInfo, csi_node: ReadOnlyObject | None, *, new: bool) -> Iterator[Attachment]:
         """Return the volumes of a pod; raise Refused if a claim is missing or belongs to another pod."""
         for claimed in claims_of(pod):
             claim = self._claims.get(claimed.key)
@@ -113,22 +117,22 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
                 continue
             if claimed.generated and (why := foreign(pod, claim)):
                 raise Refused(Status.error(why))
-            attachment = self._of_claim(claim, csi_node)
+            attachment = self._volume_of_claim(claim, csi_node)
             if attachment is not None and all(attachment):
                 yield attachment
-        for volume in _inline(pod):
+        for volume in _migrated_inline_volumes(pod):
             migration = migration_of(volume)
-            if migration is not None and migration.begun and self._migrates(migration.plugin, csi_node):
-                yield Attachment(migration.driver, _handle(volume))
+            if migration is not None and migration.begun and self._is_migrated(migration.plugin, csi_node):
+                yield Attachment(migration.driver, _inline_volume_handle(volume))
 
-    def _of_claim(self, claim: ReadOnlyObject, csi_node: ReadOnlyObject | None) -> Attachment | None:
+    def _volume_of_claim(self, claim: ReadOnlyObject, csi_node: ReadOnlyObject | None) -> Attachment | None:
         volume = self._volumes.get(Key("", claim["spec"].get("volumeName", "")))
         if volume is None:
-            return self._of_class(claim, csi_node)
+            return self._unbound_volume(claim, csi_node)
         if (csi := volume["spec"].get("csi")) is not None:
             return Attachment(csi.get("driver", ""), csi.get("volumeHandle", ""))
         migration = migration_of(volume["spec"])
-        if migration is None or not migration.begun or not self._migrates(migration.plugin, csi_node):
+        if migration is None or not migration.begun or not self._is_migrated(migration.plugin, csi_node):
             return None
         try:
             labels = volume["metadata"].get("labels") or {}
@@ -136,7 +140,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         except ValueError:
             return None
 
-    def _of_class(self, claim: ReadOnlyObject, csi_node: ReadOnlyObject | None) -> Attachment | None:
+    def _unbound_volume(self, claim: ReadOnlyObject, csi_node: ReadOnlyObject | None) -> Attachment | None:
         """Return a placeholder volume for an unbound claim, of the driver that will provision it."""
         storage_class = self._classes.get(Key("", class_of(claim)))
         if storage_class is None:
@@ -147,17 +151,19 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         migration = migration_of_plugin(provisioner)
         if migration is None:
             return Attachment(provisioner, name)
-        return Attachment(migration.driver, name) if migration.begun and self._migrates(provisioner, csi_node) else None
+        return (
+            Attachment(migration.driver, name) if migration.begun and self._is_migrated(provisioner, csi_node) else None
+        )
 
-    def _migrates(self, plugin: str, csi_node: ReadOnlyObject | None) -> bool:
+    def _is_migrated(self, plugin: str, csi_node: ReadOnlyObject | None) -> bool:
         migration = migration_of_plugin(plugin)
         if csi_node is None or migration is None:
             return False
-        return not self._asks_csi_nodes or is_migrated_on(csi_node, migration)
+        return not self._checks_csi_node_migration or is_migrated_on(csi_node, migration)
 
     def _missing_driver(self, wanted: set[Attachment], csi_node: ReadOnlyObject | None) -> str:
         """Return a required driver that the node does not have; empty if there is none."""
-        if not self._wants_drivers:
+        if not self._checks_drivers:
             return ""
         installed = {driver["name"] for driver in (csi_node or {"spec": {}})["spec"].get("drivers") or ()}
         for name in sorted({one.driver for one in wanted} - installed):
@@ -173,23 +179,24 @@ def _node_of(attachment: ReadOnlyObject) -> tuple[str, ...]:
     return (attachment["spec"].get("nodeName", ""),)
 
 
-def _with_volumes(node: NodeInfo) -> list[PodInfo]:
+def _pods_with_volumes(node: NodeInfo) -> list[PodInfo]:
     """Return the pods on a node that may have volumes to attach."""
     return node.load(
-        NodeVolumeLimits, lambda node: [pod for pod in node.pods.values() if claims_of(pod) or _inline(pod)]
+        NodeVolumeLimits,
+        lambda node: [pod for pod in node.pods.values() if claims_of(pod) or _migrated_inline_volumes(pod)],
     )
 
 
-def _inline(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
+def _migrated_inline_volumes(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
     """Return the pod's inline volumes of plugins that migrated to CSI."""
-    return pod.part(NodeVolumeLimits, _read_inline)
+    return pod.part(NodeVolumeLimits, _find_migrated_inline_volumes)
 
 
-def _read_inline(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
+def _find_migrated_inline_volumes(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
     return tuple(volume for volume in pod.spec.get("volumes") or () if migration_of(volume) is not None)
 
 
-def _handle(volume: ReadOnlyObject) -> str:
+def _inline_volume_handle(volume: ReadOnlyObject) -> str:
     migration = migration_of(volume)
     assert migration is not None, "only migrated volumes have a handle"
     try:
@@ -208,7 +215,7 @@ def _limits(csi_node: ReadOnlyObject | None) -> Mapping[str, int]:
     }
 
 
-def _judge(wanted: Counter[str], present: Counter[str], limits: Mapping[str, int]) -> Status:
+def _check_limits(wanted: Counter[str], present: Counter[str], limits: Mapping[str, int]) -> Status:
     for driver, count in sorted(wanted.items()):
         if driver in limits and present[driver] + count > limits[driver]:
             facts = {"driver": driver, "attached": present[driver], "wanted": count, "limit": limits[driver]}
@@ -216,30 +223,32 @@ def _judge(wanted: Counter[str], present: Counter[str], limits: Mapping[str, int
     return SUCCESS
 
 
-def _raises_limit(pod: PodInfo, event: ClusterEvent) -> bool:
-    before, after = _counts(event.old), _counts(event.new)
+def _is_schedulable_after_csi_node_update(pod: PodInfo, event: ClusterEvent) -> bool:
+    before, after = _limit_counts(event.old), _limit_counts(event.new)
     return any(count > before.get(driver, 0) for driver, count in after.items())
 
 
-def _counts(csi_node: ReadOnlyObject | None) -> Mapping[str, int]:
+def _limit_counts(csi_node: ReadOnlyObject | None) -> Mapping[str, int]:
     if csi_node is None:
         return {}
     drivers = csi_node["spec"].get("drivers") or ()
     return {driver["name"]: (driver.get("allocatable") or {}).get("count", 0) for driver in drivers}
 
 
-def _had_volumes(pod: PodInfo, event: ClusterEvent) -> bool:
+def _is_schedulable_after_pod_deleted(pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether the deleted pod had volumes on a node, bound or nominated."""
     deleted = event.old or event.new
     if deleted is None:
         return False
     other = PodInfo(deleted)
-    return bool(other.node_name or other.nominated_node) and bool(claims_of(other) or _inline(other))
+    return bool(other.node_name or other.nominated_node) and bool(claims_of(other) or _migrated_inline_volumes(other))
 
 
-def _may_detach_for(pod: PodInfo, event: ClusterEvent) -> bool:
+def _is_schedulable_after_attachment_deleted(pod: PodInfo, event: ClusterEvent) -> bool:
     attachment = event.old or event.new
     if named_claims_of(pod) or attachment is None:
         return bool(named_claims_of(pod))
-    drivers = {migration.driver for volume in _inline(pod) if (migration := migration_of(volume)) is not None}
+    drivers = {
+        migration.driver for volume in _migrated_inline_volumes(pod) if (migration := migration_of(volume)) is not None
+    }
     return attachment["spec"].get("attacher", "") in drivers

@@ -22,10 +22,10 @@ class PodClaim:
 
 def claims_of(pod: PodInfo) -> tuple[PodClaim, ...]:
     """Return the pod's claims in the order of its volumes."""
-    return pod.part(_OWNER, _read)
+    return pod.part(_OWNER, _read_claims)
 
 
-def _read(pod: PodInfo) -> tuple[PodClaim, ...]:
+def _read_claims(pod: PodInfo) -> tuple[PodClaim, ...]:
     return tuple(PodClaim(Key(pod.namespace, name), generated) for name, generated in volume_claims(pod.obj))
 
 
@@ -44,16 +44,16 @@ def foreign(pod: PodInfo, claim: ReadOnlyObject) -> str:
 
 def about_claim_of(pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether the event concerns a claim of the pod."""
-    key = _key(event)
+    key = _event_key(event)
     return any(claim.key == key for claim in claims_of(pod))
 
 
 def about_named_claim_of(pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether the event concerns a claim that the pod refers to by name."""
-    return _key(event) in named_claims_of(pod)
+    return _event_key(event) in named_claims_of(pod)
 
 
-def _key(event: ClusterEvent) -> Key:
+def _event_key(event: ClusterEvent) -> Key:
     obj = event.new or event.old
     assert obj is not None, "an event has an object"
     return Key(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])

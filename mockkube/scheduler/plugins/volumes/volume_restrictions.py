@@ -17,14 +17,14 @@ from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 from mockkube.scheduler.plugins.volumes.pod_claims import about_named_claim_of, named_claims_of
 
-_DISK: Final = "node(s) had no available disk"
+_DISK_CONFLICT: Final = "node(s) had no available disk"
 _IN_USE: Final = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 )
 _IN_USE_BEFORE_1_34: Final = (
     "node has pod using PersistentVolumeClaim with the same name and ReadWriteOncePod access mode"
 )
-_DISKS: Final = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
+_DISK_SOURCES: Final = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class ExclusiveClaims:
         return sum(key in self.claims for key in named_claims_of(pod))
 
 
-_NOTE: Final = Slot[ExclusiveClaims]("VolumeRestrictions")
+_STATE: Final = Slot[ExclusiveClaims]("VolumeRestrictions")
 
 
 class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
@@ -58,8 +58,8 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
     def interests(self) -> Sequence[Interest]:
         """Register for deleted pods, new nodes and new claims."""
         return (
-            Interest(Subject.ASSIGNED_POD, Action.DELETE, _frees_volume),
-            Interest(Subject.UNSCHEDULED_POD, Action.DELETE, _frees_volume),
+            Interest(Subject.ASSIGNED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
+            Interest(Subject.UNSCHEDULED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
             Interest(Subject.NODE, Action.ADD),
             Interest(Subject.PVC, Action.ADD, about_named_claim_of),
         )
@@ -76,56 +76,56 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
             if "ReadWriteOncePod" in (claim["spec"].get("accessModes") or ()):
                 exclusive.add(key)
         uses = sum(nodes.claim_users(key.namespace, key.name) > 0 for key in exclusive)
-        if not uses and not _disks(pod):
+        if not uses and not _restricted_disks(pod):
             return PreFiltered(SKIP)
-        state.put(_NOTE, ExclusiveClaims(frozenset(exclusive), uses))
+        state.put(_STATE, ExclusiveClaims(frozenset(exclusive), uses))
         return PreFiltered()
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         """Count the claims of a pod that a dry run adds."""
-        if (exclusive_claims := state.get(_NOTE)) is not None:
+        if (exclusive_claims := state.get(_STATE)) is not None:
             exclusive_claims.uses += exclusive_claims.used_by(added)
         return SUCCESS
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status:
         """Count the claims of a pod that a dry run removes."""
-        if (exclusive_claims := state.get(_NOTE)) is not None:
+        if (exclusive_claims := state.get(_STATE)) is not None:
             exclusive_claims.uses -= exclusive_claims.used_by(removed)
         return SUCCESS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject a node with a conflicting disk, or any node while an exclusive claim is in use."""
-        for disk in _disks(pod):
+        for disk in _restricted_disks(pod):
             for other in node.pods.values():
-                if _conflicts(disk, _disks(other)):
-                    return Status.unschedulable(_DISK, volume=disk["name"], used_by=str(other.key))
-        exclusive_claims = state.get(_NOTE)
+                if _conflicts(disk, _restricted_disks(other)):
+                    return Status.unschedulable(_DISK_CONFLICT, volume=disk["name"], used_by=str(other.key))
+        exclusive_claims = state.get(_STATE)
         if exclusive_claims is not None and exclusive_claims.uses > 0:
             # Unschedulable on every node, not unresolvable: evicting the user of the claim helps.
             return Status.unschedulable(self._in_use, claims=sorted(map(str, exclusive_claims.claims)))
         return SUCCESS
 
 
-def _disks(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
+def _restricted_disks(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
     """Return the pod's inline volumes that pods cannot share freely."""
-    return pod.part(VolumeRestrictions, _read_disks)
+    return pod.part(VolumeRestrictions, _find_restricted_disks)
 
 
-def _read_disks(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
+def _find_restricted_disks(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
     volumes = pod.spec.get("volumes") or ()
-    return tuple(volume for volume in volumes if any(source in volume for source in _DISKS))
+    return tuple(volume for volume in volumes if any(source in volume for source in _DISK_SOURCES))
 
 
 def _conflicts(volume: ReadOnlyObject, others: Iterable[ReadOnlyObject]) -> bool:
     return any(
-        _same_disk(kind, volume[kind], other[kind])
+        _is_same_disk(kind, volume[kind], other[kind])
         for other in others
-        for kind in _DISKS
+        for kind in _DISK_SOURCES
         if kind in volume and kind in other
     )
 
 
-def _same_disk(kind: str, one: ReadOnlyObject, other: ReadOnlyObject) -> bool:
+def _is_same_disk(kind: str, one: ReadOnlyObject, other: ReadOnlyObject) -> bool:
     """Return whether both are the same disk, and one of the two writes it."""
     # An EBS volume can be attached only once, also for reading.
     if kind == "awsElasticBlockStore":
@@ -141,12 +141,12 @@ def _same_disk(kind: str, one: ReadOnlyObject, other: ReadOnlyObject) -> bool:
     return same_image and not set(one.get("monitors") or ()).isdisjoint(other.get("monitors") or ())
 
 
-def _frees_volume(pod: PodInfo, event: ClusterEvent) -> bool:
+def _is_schedulable_after_pod_deleted(pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether the deleted pod used a disk or claim of the pod."""
     deleted = event.old or event.new
     if deleted is None or deleted["metadata"].get("namespace", "") != pod.namespace:
         return False
     other = PodInfo(deleted)
-    if any(_conflicts(disk, _disks(other)) for disk in _disks(pod)):
+    if any(_conflicts(disk, _restricted_disks(other)) for disk in _restricted_disks(pod)):
         return True
     return not set(named_claims_of(pod)).isdisjoint(named_claims_of(other))

@@ -19,8 +19,8 @@ from mockkube.scheduler.plugins.volumes.pod_claims import about_named_claim_of, 
 
 _NO_ZONE: Final = "node(s) had no available volume zone"
 _BETA: Final = "failure-domain.beta.kubernetes.io"
-_GENERAL: Final = "topology.kubernetes.io"
-_KEYS: Final = (f"{_BETA}/zone", f"{_BETA}/region", f"{_GENERAL}/zone", f"{_GENERAL}/region")
+_GA: Final = "topology.kubernetes.io"
+_KEYS: Final = (f"{_BETA}/zone", f"{_BETA}/region", f"{_GA}/zone", f"{_GA}/region")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class Place:
         """Return whether the node has one of the values; a beta label is also compared with the node's GA label."""
         value = node.labels.get(self.key)
         if value is None:
-            value = node.labels.get(self.key.replace(_BETA, _GENERAL))
+            value = node.labels.get(self.key.replace(_BETA, _GA))
         return value in self.values
 
 
-_NOTE: Final = Slot[Sequence[Place]]("VolumeZone")
+_STATE: Final = Slot[Sequence[Place]]("VolumeZone")
 
 
 class VolumeZone(PreFilterPlugin, FilterPlugin):
@@ -55,35 +55,35 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
     def interests(self) -> Sequence[Interest]:
         """Register for new and changed volumes, claims and nodes, and for new classes."""
         return (
-            Interest(Subject.STORAGE_CLASS, Action.ADD, _is_delayed_class),
+            Interest(Subject.STORAGE_CLASS, Action.ADD, _is_schedulable_after_class_added),
             Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL),
             Interest(Subject.PVC, Action.ADD | Action.UPDATE, about_named_claim_of),
-            Interest(Subject.PV, Action.ADD | Action.UPDATE, _moves_volume),
+            Interest(Subject.PV, Action.ADD | Action.UPDATE, _is_schedulable_after_volume_change),
         )
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
         """Collect the topology labels of the pod's bound volumes; skip pods without any."""
         places: list[Place] = []
         for key in named_claims_of(pod):
-            topologies = self._places(key)
+            topologies = self._topologies_of_claim(key)
             if isinstance(topologies, Status):
                 return PreFiltered(topologies)
             places += topologies
         if not places:
             return PreFiltered(SKIP)
-        state.put(_NOTE, places)
+        state.put(_STATE, places)
         return PreFiltered()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject a node that has zone labels, but not those of the volumes."""
         if not any(key in node.labels for key in _KEYS):
             return SUCCESS
-        for place in state.get(_NOTE) or ():
+        for place in state.get(_STATE) or ():
             if not place.admits(node):
                 return Status.unresolvable(_NO_ZONE, volume=place.volume, key=place.key, values=sorted(place.values))
         return SUCCESS
 
-    def _places(self, key: Key) -> list[Place] | Status:
+    def _topologies_of_claim(self, key: Key) -> list[Place] | Status:
         if not key.name:
             return Status.unresolvable("PersistentVolumeClaim had no name")
         claim = self._claims.get(key)
@@ -91,13 +91,13 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
             return Status.unresolvable(f'persistentvolumeclaim "{key.name}" not found', claim=str(key))
         volume_name = claim["spec"].get("volumeName", "")
         if not volume_name:
-            return self._unbound(claim)
+            return self._topologies_of_unbound_claim(claim)
         volume = self._volumes.get(Key("", volume_name))
         if volume is None:
             return Status.unresolvable(f'persistentvolume "{volume_name}" not found', claim=str(key))
         return places_of(volume)
 
-    def _unbound(self, claim: ReadOnlyObject) -> list[Place] | Status:
+    def _topologies_of_unbound_claim(self, claim: ReadOnlyObject) -> list[Place] | Status:
         """Return nothing for a claim that is bound together with the pod's node, or the error."""
         name = class_of(claim)
         if not name:
@@ -124,11 +124,11 @@ def places_of(volume: ReadOnlyObject) -> list[Place]:
     return places
 
 
-def _is_delayed_class(pod: PodInfo, event: ClusterEvent) -> bool:
+def _is_schedulable_after_class_added(pod: PodInfo, event: ClusterEvent) -> bool:
     return event.new is not None and event.new.get("volumeBindingMode") == "WaitForFirstConsumer"
 
 
-def _moves_volume(pod: PodInfo, event: ClusterEvent) -> bool:
+def _is_schedulable_after_volume_change(pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether a volume is new or its topology labels changed."""
     assert event.new is not None, "not registered for deletions"
     return event.old is None or places_of(event.old) != places_of(event.new)

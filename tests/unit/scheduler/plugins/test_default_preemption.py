@@ -11,7 +11,7 @@ NODES = 300
 @pytest.fixture
 def scheduler(schedulers, nodes):
     scheduler = schedulers()
-    scheduler.nominations._latest = lambda one: one
+    scheduler.nominations._pod_lister = lambda one: one
     for index in range(NODES):
         scheduler.picture.set_node(nodes(f"n{index}"))
     return scheduler

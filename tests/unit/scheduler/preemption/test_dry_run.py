@@ -40,7 +40,7 @@ WANTS = {
 @pytest.fixture
 def scheduler(schedulers, nodes):
     scheduler = schedulers()
-    scheduler.nominations._latest = lambda one: one
+    scheduler.nominations._pod_lister = lambda one: one
     for index in range(NODES):
         scheduler.picture.set_node(nodes(f"n{index}", labels={ZONE: f"z{index % 3}", HOST: f"n{index}"}))
     return scheduler
@@ -65,7 +65,7 @@ def place(scheduler, pods):
 def test_nodes_are_judged_as_if_nothing_were_remembered(scheduler, pods, place, wanted, seed):
     decider, random, kinds = scheduler.deciders[NAME], Random(seed), set()
     preemption = decider.points.profile.plugins["DefaultPreemption"]
-    evictions, handle = preemption._evictions, preemption._handle
+    evictions, handle = preemption._dry_run, preemption._handle
     for number in range(60):
         place(random, f"old{number}")
     for number in range(8):

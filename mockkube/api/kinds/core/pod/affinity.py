@@ -14,7 +14,7 @@ from mockkube.api.validation.node_selector import SelectorRules, validate_node_s
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
-_WEIGHT_TEXT: Final = "must be in the range 1-100"
+_WEIGHT_DETAIL: Final = "must be in the range 1-100"
 
 
 def validate_affinity(
@@ -45,7 +45,7 @@ def _validate_node_affinity(affinity: ReadOnlyObject, at: str, rules: SelectorRu
 
 def _validate_weight(term: ReadOnlyObject, at: str) -> list[FieldError]:
     weight = term.get("weight", 0)
-    return [] if 0 < weight <= 100 else [invalid(f"{at}.weight", weight, _WEIGHT_TEXT)]
+    return [] if 0 < weight <= 100 else [invalid(f"{at}.weight", weight, _WEIGHT_DETAIL)]
 
 
 def _validate_pod_affinity(affinity: ReadOnlyObject, at: str, allow_invalid_values: bool) -> list[FieldError]:

@@ -40,7 +40,7 @@ def bind(pod: ReadOnlyObject, binding: ReadOnlyObject, judge: Judge) -> Object |
     status = dict(pod.get("status", {}))
     if is_on(judge.caps, "ClearingNominatedNodeNameAfterBinding"):
         status.pop("nominatedNodeName", None)
-    status["conditions"] = _scheduled(status.get("conditions", []), judge)
+    status["conditions"] = _set_scheduled_condition(status.get("conditions", []), judge)
     binding_metadata = binding.get("metadata", {})
     metadata = {**meta}
     # A scheduler may pass annotations to the pod; labels only for PodTopologyLabelsAdmission, which puts the node's
@@ -52,7 +52,7 @@ def bind(pod: ReadOnlyObject, binding: ReadOnlyObject, judge: Judge) -> Object |
     return {**pod, "metadata": metadata, "spec": {**spec, "nodeName": binding["target"]["name"]}, "status": status}
 
 
-def _scheduled(conditions: list[Object], judge: Judge) -> list[Object]:
+def _set_scheduled_condition(conditions: list[Object], judge: Judge) -> list[Object]:
     """Return the conditions with PodScheduled true, keeping its transition time if it was true."""
     since = next((c for c in conditions if c.get("type") == "PodScheduled" and c.get("status") == "True"), None)
     moment = render_time(judge.now) if since is None else since.get("lastTransitionTime")

@@ -41,9 +41,11 @@ def _default_huge_page_limits(resources: Object, spec: ReadOnlyObject) -> None:
 
 def _default_pod_level_requests(resources: Object, spec: ReadOnlyObject) -> None:
     """Default requests to the containers' sum, or to the limit if no container has a request."""
-    requests = {name: limit for name, limit in resources["limits"].items() if _is_plain(name) or _is_huge_page(name)}
+    requests = {
+        name: limit for name, limit in resources["limits"].items() if _is_compute_resource(name) or _is_huge_page(name)
+    }
     for name, amount in aggregate(spec, "requests").items():
-        if _is_plain(name):
+        if _is_compute_resource(name):
             requests[name] = amount.text
     requests |= resources.get("requests", {})
     if requests:
@@ -63,12 +65,12 @@ def aggregate(spec: ReadOnlyObject, which: str) -> Amounts:
         if container.get("restartPolicy") == "Always":
             _add(total, amounts)
             _add(sidecars, amounts)
-            _raise(peak, sidecars)
+            _raise_to(peak, sidecars)
         else:
             # An init container runs beside the sidecars that started before it.
             _add(amounts, sidecars)
-            _raise(peak, amounts)
-    _raise(total, peak)
+            _raise_to(peak, amounts)
+    _raise_to(total, peak)
     return total
 
 
@@ -81,13 +83,13 @@ def _add(total: Amounts, more: Mapping[str, Quantity]) -> None:
         total[name] = total[name] + amount if name in total else amount
 
 
-def _raise(total: Amounts, least: Mapping[str, Quantity]) -> None:
+def _raise_to(total: Amounts, least: Mapping[str, Quantity]) -> None:
     for name, amount in least.items():
         if name not in total or amount > total[name]:
             total[name] = amount
 
 
-def _is_plain(name: str) -> bool:
+def _is_compute_resource(name: str) -> bool:
     return name in ("cpu", "memory")
 
 
@@ -95,7 +97,7 @@ def _is_huge_page(name: str) -> bool:
     return name.startswith("hugepages-")
 
 
-_OLD_ANNOTATIONS: Final = frozenset(
+_INIT_CONTAINER_ANNOTATIONS: Final = frozenset(
     f"pod.{stage}.kubernetes.io/{name}"
     for stage in ("alpha", "beta")
     for name in ("init-containers", "init-container-statuses")
@@ -116,7 +118,7 @@ def default_pod_spec(spec: Object, caps: Capabilities) -> None:
     spec.setdefault("securityContext", {})
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("schedulerName", "default-scheduler")
-    _match_service_account(spec)
+    _sync_service_account(spec)
     for volume in spec.get("volumes", ()):
         default_volume(volume, caps)
     for containers in ("initContainers", "containers", "ephemeralContainers"):
@@ -130,14 +132,16 @@ def drop_old_annotations(metadata: Object) -> None:
     """Drop annotations of 1.5 and before that described init containers."""
     # upstream 1.36: pkg/apis/core/v1/conversion.go, dropInitContainerAnnotations
     annotations = metadata.get("annotations")
-    if annotations and not _OLD_ANNOTATIONS.isdisjoint(annotations):
-        metadata["annotations"] = {name: text for name, text in annotations.items() if name not in _OLD_ANNOTATIONS}
+    if annotations and not _INIT_CONTAINER_ANNOTATIONS.isdisjoint(annotations):
+        metadata["annotations"] = {
+            name: text for name, text in annotations.items() if name not in _INIT_CONTAINER_ANNOTATIONS
+        }
         # Go omits an empty map when it writes the object.
         if not metadata["annotations"]:
             del metadata["annotations"]
 
 
-def _match_service_account(spec: Object) -> None:
+def _sync_service_account(spec: Object) -> None:
     """Align `serviceAccountName` and the deprecated `serviceAccount`; the former wins."""
     # upstream 1.36: pkg/apis/core/v1/conversion.go (1.37: defaults.go)
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
@@ -152,7 +156,7 @@ def default_pod(pod: Object, caps: Capabilities) -> None:
     # Upstream registers these defaults for Pod only: templates keep what their author wrote, and pods made from them
     # get the defaults.
     _default_requests(spec)
-    if "resources" in spec and _fills_in_pod_level_resources(caps):
+    if "resources" in spec and _defaults_pod_level_resources(caps):
         default_pod_level_resources(spec)
     spec.setdefault("enableServiceLinks", True)
     if spec.get("hostNetwork"):
@@ -168,7 +172,7 @@ def default_pod(pod: Object, caps: Capabilities) -> None:
         _default_status(pod["status"])
 
 
-def _fills_in_pod_level_resources(caps: Capabilities) -> bool:
+def _defaults_pod_level_resources(caps: Capabilities) -> bool:
     """Return whether pod-level defaults apply here; with the second gate (1.37) they follow admission."""
     # LimitRanger fills in container resources during admission, so 1.37 computes pod-level defaults after it.
     return caps.enabled("PodLevelResources") and not caps.enabled("PodLevelResourcesFixDefaulting")
@@ -206,7 +210,7 @@ def _default_http_protocols(spec: Object) -> None:
 
 
 def _default_status(status: Object) -> None:
-    _match_addresses(status)
+    _sync_pod_ips(status)
     for statuses in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
         for container in status.get(statuses, ()):
             round_up(container.get("allocatedResources"))
@@ -215,7 +219,7 @@ def _default_status(status: Object) -> None:
     round_up_resources(status.get("resources"))
 
 
-def _match_addresses(status: Object) -> None:
+def _sync_pod_ips(status: Object) -> None:
     """Align `podIP` and `podIPs`; if they differ, `podIP` wins."""
     # upstream 1.36: pkg/apis/core/v1/conversion.go (1.37: defaults.go)
     address, addresses = status.get("podIP"), status.get("podIPs")

@@ -49,7 +49,7 @@ def _projections(spec: ReadOnlyObject) -> Iterator[Any]:
 
 # Gate, where to look, and the gated fields. Any of these fields in the stored pod keeps all of them: a running pod must
 # stay writable after its gate has been turned off.
-_GATED: Final[tuple[tuple[str, Items, tuple[str, ...]], ...]] = (
+_GATED_FIELDS: Final[tuple[tuple[str, Items, tuple[str, ...]], ...]] = (
     ("UserNamespacesSupport", _spec, ("hostUsers",)),
     ("SupplementalGroupsPolicy", _security_context, ("supplementalGroupsPolicy",)),
     ("PodLevelResources", _spec, ("resources",)),
@@ -69,15 +69,15 @@ _GATED: Final[tuple[tuple[str, Items, tuple[str, ...]], ...]] = (
 
 
 @lru_cache(maxsize=64)
-def _off(caps: Capabilities) -> tuple[tuple[Items, tuple[str, ...]], ...]:
-    return tuple((items, fields) for gate, items, fields in _GATED if not is_on(caps, gate))
+def _disabled_fields(caps: Capabilities) -> tuple[tuple[Items, tuple[str, ...]], ...]:
+    return tuple((items, fields) for gate, items, fields in _GATED_FIELDS if not is_on(caps, gate))
 
 
 def drop_disabled_pod_fields(new: Object, old: ReadOnlyObject | None, caps: Capabilities) -> None:
     """Drop the fields of disabled gates from a pod spec, unless the old spec uses them."""
     before = old or {}
     # An unchanged spec, the most frequent update, has nothing to drop.
-    for items, fields in _off(caps) if new != before else ():
+    for items, fields in _disabled_fields(caps) if new != before else ():
         if any(field in item for item in items(before) for field in fields):
             continue
         for item in items(new):
@@ -153,14 +153,14 @@ def _drop_image_volumes(new: Object, old: ReadOnlyObject, caps: Capabilities) ->
     dropped = [volume.get("name") for volume in new.get("volumes", ()) if "image" in volume]
     if not dropped:
         return
-    _keep(new, "volumes", [volume for volume in new["volumes"] if "image" not in volume])
+    _set_or_remove(new, "volumes", [volume for volume in new["volumes"] if "image" not in volume])
     # Mounts of a dropped volume would fail validation.
     for container in all_containers(new):
         mounts = [mount for mount in container.get("volumeMounts", ()) if mount.get("name") not in dropped]
-        _keep(container, "volumeMounts", mounts)
+        _set_or_remove(container, "volumeMounts", mounts)
 
 
-def _keep(holder: dict[str, Any], field: str, items: list[Any]) -> None:
+def _set_or_remove(holder: dict[str, Any], field: str, items: list[Any]) -> None:
     """Set a list field, or remove the field if the list is empty."""
     if items:
         holder[field] = items

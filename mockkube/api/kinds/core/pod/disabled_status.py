@@ -10,7 +10,7 @@ from mockkube.api.kinds.core.pod.options import is_on
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
-_LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+_STATUS_LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 Items = Callable[[ReadOnlyObject], Iterator[Any]]
 
 
@@ -19,7 +19,7 @@ def _status(status: ReadOnlyObject) -> Iterator[Any]:
 
 
 def _containers(status: ReadOnlyObject) -> Iterator[Any]:
-    for kind in _LISTS:
+    for kind in _STATUS_LISTS:
         yield from status.get(kind, ())
 
 
@@ -28,60 +28,60 @@ def _mounts(status: ReadOnlyObject) -> Iterator[Any]:
         yield from container.get("volumeMounts", ())
 
 
-def _healths(status: ReadOnlyObject) -> Iterator[Any]:
+def _resource_healths(status: ReadOnlyObject) -> Iterator[Any]:
     for container in _containers(status):
         for allocated in container.get("allocatedResourcesStatus", ()):
             yield from allocated.get("resources", ())
 
 
-def _generations(status: ReadOnlyObject) -> Iterator[Any]:
+def _with_observed_generation(status: ReadOnlyObject) -> Iterator[Any]:
     yield status
     yield from status.get("conditions", ())
 
 
-def _claims(spec: ReadOnlyObject) -> bool:
+def _uses_claims(spec: ReadOnlyObject) -> bool:
     return "resourceClaims" in spec
 
 
-def _resize_policies(spec: ReadOnlyObject) -> bool:
+def _uses_resize_policies(spec: ReadOnlyObject) -> bool:
     return any("resizePolicy" in container for container in all_containers(spec))
 
 
-def _recursive_mounts(spec: ReadOnlyObject) -> bool:
+def _uses_recursive_mounts(spec: ReadOnlyObject) -> bool:
     return any("recursiveReadOnly" in m for c in all_containers(spec) for m in c.get("volumeMounts", ()))
 
 
-def _group_policy(spec: ReadOnlyObject) -> bool:
+def _uses_group_policy(spec: ReadOnlyObject) -> bool:
     return "supplementalGroupsPolicy" in spec.get("securityContext", ())
 
 
 # A field stays if the stored status has it.
-_BY_STATUS: Final[tuple[tuple[str, Items, tuple[str, ...]], ...]] = (
+_GATED_BY_STATUS: Final[tuple[tuple[str, Items, tuple[str, ...]], ...]] = (
     ("InPlacePodLevelResourcesVerticalScaling", _status, ("resources", "allocatedResources")),
     ("DRAExtendedResource", _status, ("extendedResourceClaimStatus",)),
     ("ResourceHealthStatus", _containers, ("allocatedResourcesStatus",)),
-    ("ResourceHealthStatusMessage", _healths, ("message",)),
-    ("PodObservedGenerationTracking", _generations, ("observedGeneration",)),
+    ("ResourceHealthStatusMessage", _resource_healths, ("message",)),
+    ("PodObservedGenerationTracking", _with_observed_generation, ("observedGeneration",)),
     ("ImageVolumeWithDigest", _mounts, ("volumeStatus",)),
     ("DRANodeAllocatableResources", _status, ("nodeAllocatableResourceClaimStatuses",)),
 )
 # A field stays if the stored spec asks for the feature: the kubelet may not have reported on it yet.
-_BY_SPEC: Final[tuple[tuple[str, Items, tuple[str, ...], Callable[[ReadOnlyObject], bool]], ...]] = (
-    ("InPlacePodVerticalScaling", _containers, ("resources", "allocatedResources"), _resize_policies),
-    ("DynamicResourceAllocation", _status, ("resourceClaimStatuses",), _claims),
-    ("RecursiveReadOnlyMounts", _containers, ("volumeMounts",), _recursive_mounts),
-    ("SupplementalGroupsPolicy", _containers, ("user",), _group_policy),
+_GATED_BY_SPEC: Final[tuple[tuple[str, Items, tuple[str, ...], Callable[[ReadOnlyObject], bool]], ...]] = (
+    ("InPlacePodVerticalScaling", _containers, ("resources", "allocatedResources"), _uses_resize_policies),
+    ("DynamicResourceAllocation", _status, ("resourceClaimStatuses",), _uses_claims),
+    ("RecursiveReadOnlyMounts", _containers, ("volumeMounts",), _uses_recursive_mounts),
+    ("SupplementalGroupsPolicy", _containers, ("user",), _uses_group_policy),
 )
 
 
 def drop_disabled_pod_status(new: Object, old: ReadOnlyObject, caps: Capabilities) -> None:
     """Drop status fields of disabled gates unless the stored pod uses them."""
     status, before = new.get("status", {}), old.get("status", {})
-    for gate, items, fields in _BY_STATUS:
+    for gate, items, fields in _GATED_BY_STATUS:
         used = any(field in item for item in items(before) for field in fields)
         if not used and not is_on(caps, gate):
             _drop(items(status), fields)
-    for gate, items, fields, uses in _BY_SPEC:
+    for gate, items, fields, uses in _GATED_BY_SPEC:
         if not uses(old.get("spec", {})) and not is_on(caps, gate):
             _drop(items(status), fields)
 

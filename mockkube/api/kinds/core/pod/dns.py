@@ -10,17 +10,17 @@ from mockkube.api.fields import FieldError, invalid, not_supported, required
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import lenient_ip
 
-_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-_SERVERS_MAX: Final = 3
-_SEARCHES_MAX: Final = 32
-_SEARCH_LETTERS_MAX: Final = 2048
+_DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+_NAMESERVERS_MAX: Final = 3
+_SEARCH_PATHS_MAX: Final = 32
+_SEARCH_LIST_LENGTH_MAX: Final = 2048
 
 
 def validate_dns_policy(policy: str, at: str) -> list[FieldError]:
     """Validate dnsPolicy."""
-    if policy in _POLICIES:
+    if policy in _DNS_POLICIES:
         return []
-    return [not_supported(at, policy, _POLICIES) if policy else required(at)]
+    return [not_supported(at, policy, _DNS_POLICIES) if policy else required(at)]
 
 
 def validate_dns_config(spec: ReadOnlyObject, at: str, *, relaxed: bool, strict_addresses: bool) -> list[FieldError]:
@@ -36,8 +36,8 @@ def validate_dns_config(spec: ReadOnlyObject, at: str, *, relaxed: bool, strict_
     if config is None:
         return []
     errors: list[FieldError] = []
-    if len(servers) > _SERVERS_MAX:
-        text = f"must not have more than {_SERVERS_MAX} nameservers"
+    if len(servers) > _NAMESERVERS_MAX:
+        text = f"must not have more than {_NAMESERVERS_MAX} nameservers"
         errors.append(invalid(f"{at}.nameservers", servers, text))
     for i, server in enumerate(servers):
         errors += lenient_ip(server, f"{at}.nameservers[{i}]", strict=strict_addresses)
@@ -48,10 +48,10 @@ def validate_dns_config(spec: ReadOnlyObject, at: str, *, relaxed: bool, strict_
 
 def _validate_searches(searches: Sequence[str], at: str, relaxed: bool) -> list[FieldError]:
     errors = []
-    if len(searches) > _SEARCHES_MAX:
-        errors.append(invalid(at, searches, f"must not have more than {_SEARCHES_MAX} search paths"))
-    if names.byte_length(" ".join(searches)) > _SEARCH_LETTERS_MAX:
-        text = f"must not have more than {_SEARCH_LETTERS_MAX} characters (including spaces) in the search list"
+    if len(searches) > _SEARCH_PATHS_MAX:
+        errors.append(invalid(at, searches, f"must not have more than {_SEARCH_PATHS_MAX} search paths"))
+    if names.byte_length(" ".join(searches)) > _SEARCH_LIST_LENGTH_MAX:
+        text = f"must not have more than {_SEARCH_LIST_LENGTH_MAX} characters (including spaces) in the search list"
         errors.append(invalid(at, searches, text))
     check = names.dns_subdomain_underscored if relaxed else names.dns_subdomain
     for i, search in enumerate(searches):

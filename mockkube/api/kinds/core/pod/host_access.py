@@ -12,7 +12,7 @@ from mockkube.api.kinds.core.pod.options import PodRules
 from mockkube.api.types import ReadOnlyObject
 
 _HOSTNAME_BYTES_MAX: Final = 64
-_OWN_USERS: Final = "when `hostUsers` is false"
+_USER_NAMESPACE_DETAIL: Final = "when `hostUsers` is false"
 
 
 def validate_host_ports(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
@@ -31,24 +31,24 @@ def validate_host_access(spec: ReadOnlyObject, at: str, rules: PodRules) -> list
     """Validate HostProcess containers, user namespace and hostname override."""
     errors = validate_host_process(spec, at)
     if spec.get("hostUsers") is False:
-        errors += _validate_own_users(spec, at, rules)
+        errors += _validate_user_namespace(spec, at, rules)
     if "hostnameOverride" in spec:
         errors += _validate_hostname_override(spec, f"{at}.hostnameOverride")
     return errors
 
 
-def _validate_own_users(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_user_namespace(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
     errors = []
     if spec.get("hostNetwork") and not rules.host_network_in_user_namespace:
-        errors.append(forbidden(f"{at}.hostNetwork", _OWN_USERS))
+        errors.append(forbidden(f"{at}.hostNetwork", _USER_NAMESPACE_DETAIL))
     if spec.get("hostPID"):
         # The capitals in HostPID and HostIPC are upstream's.
-        errors.append(forbidden(f"{at}.HostPID", _OWN_USERS))
+        errors.append(forbidden(f"{at}.HostPID", _USER_NAMESPACE_DETAIL))
     if spec.get("hostIPC"):
-        errors.append(forbidden(f"{at}.HostIPC", _OWN_USERS))
+        errors.append(forbidden(f"{at}.HostIPC", _USER_NAMESPACE_DETAIL))
     if not rules.devices_in_user_namespace:
         paths = [path for container, path in containers_with_paths(spec, at) if "volumeDevices" in container]
-        errors += [forbidden(f"{path}.volumeDevices", _OWN_USERS) for path in paths]
+        errors += [forbidden(f"{path}.volumeDevices", _USER_NAMESPACE_DETAIL) for path in paths]
     return errors
 
 

@@ -55,14 +55,14 @@ def validate_pod_annotation_change(new: ReadOnlyObject, old: ReadOnlyObject, rul
     errors: list[FieldError] = []
     for key, value in before.items():
         if after.get(key) != value:
-            errors += _fixed(key, at, "remove or update")
+            errors += _validate_immutable_annotation(key, at, "remove or update")
     for key in after:
         if key not in before:
-            errors += _fixed(key, at, "add")
+            errors += _validate_immutable_annotation(key, at, "add")
     return errors + validate_pod_annotations(after, new.get("spec", {}), at, rules)
 
 
-def _fixed(key: str, at: str, verb: str) -> list[FieldError]:
+def _validate_immutable_annotation(key: str, at: str, verb: str) -> list[FieldError]:
     if key.startswith(APP_ARMOR):
         return [forbidden(f"{at}[{key}]", f"may not {verb} AppArmor annotations")]
     if key == MIRROR_ANNOTATION:

@@ -35,9 +35,9 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
-_COST: Final = re.compile("-[0-9]+|0|[1-9][0-9]*")
+_INTEGER: Final = re.compile("-[0-9]+|0|[1-9][0-9]*")
 # Version since which a gate is locked on. Later versions remove it, so that a look-up by name would say "disabled".
-_LOCKED: Final = {
+_LOCKED_SINCE: Final = {
     gate: Version(1, minor)
     for minor, gates in {
         33: (
@@ -66,7 +66,7 @@ _LOCKED: Final = {
 
 def is_on(caps: Capabilities, gate: str) -> bool:
     """Return whether a feature gate is enabled, or locked and later removed."""
-    locked = gate in _LOCKED and caps.version >= _LOCKED[gate] and not caps.has_train(gate)
+    locked = gate in _LOCKED_SINCE and caps.version >= _LOCKED_SINCE[gate] and not caps.has_train(gate)
     return locked or caps.enabled(gate)
 
 
@@ -111,7 +111,7 @@ def pod_rules(caps: Capabilities, extensions: Extensions, *, is_pod: bool = True
             allow_zero_sleep=is_on(caps, "PodLifecycleSleepActionAllowZero"),
         ),
         volumes=VolumeRules(ClaimRules(attributes_class=attributes_class_enabled(caps)), is_pod=is_pod),
-        spread=SpreadRules(keys_merged=_keys_merged(caps)),
+        spread=SpreadRules(keys_merged=_merges_label_keys(caps)),
         is_pod=is_pod,
         pod_level_resources=is_on(caps, "PodLevelResources"),
         pod_level_resize=is_on(caps, "InPlacePodLevelResourcesVerticalScaling"),
@@ -139,7 +139,7 @@ def judge_change(
     # decides which of two rules applies, and neither is weaker than the other.
     if not errors and not any("matchLabelKeys" in item for item in spec.get("topologySpreadConstraints", ())):
         return errors
-    return check(_with_extensions(_lenient(rules, caps, new, old), caps, rules.extensions, spec))
+    return check(_with_extensions(_relax(rules, caps, new, old), caps, rules.extensions, spec))
 
 
 def _with_extensions(rules: PodRules, caps: Capabilities, extensions: Extensions, old: ReadOnlyObject) -> PodRules:
@@ -148,22 +148,22 @@ def _with_extensions(rules: PodRules, caps: Capabilities, extensions: Extensions
     return replace(rules, extensions=extensions, allowed=allowed, node_selectors=selectors)
 
 
-def _keys_merged(caps: Capabilities) -> bool:
+def _merges_label_keys(caps: Capabilities) -> bool:
     """Return whether the server merges matchLabelKeys of spread constraints into selectors."""
     gates = ("MatchLabelKeysInPodTopologySpread", "MatchLabelKeysInPodTopologySpreadSelectorMerge")
     return all(is_on(caps, gate) for gate in gates)
 
 
-def _lenient(rules: PodRules, caps: Capabilities, new: ReadOnlyObject, old: ReadOnlyObject) -> PodRules:
+def _relax(rules: PodRules, caps: Capabilities, new: ReadOnlyObject, old: ReadOnlyObject) -> PodRules:
     """Return options that allow what the stored pod already does."""
     spec = old.get("spec", {})
     search = spec.get("dnsConfig", {}).get("searches", ())
     own_users = spec.get("hostUsers") is False
     return replace(
         rules,
-        containers=_lenient_containers(rules.containers, new.get("spec", {}), spec),
+        containers=_relax_containers(rules.containers, new.get("spec", {}), spec),
         volumes=replace(rules.volumes, allow_any_token_path=has_free_token_path(spec.get("volumes", ()))),
-        spread=_lenient_spread(rules.spread, caps, spec),
+        spread=_relax_spread(rules.spread, caps, spec),
         relaxed_search=rules.relaxed_search or any(name == "." or "_" in name for name in search),
         host_network_in_user_namespace=rules.host_network_in_user_namespace
         or (own_users and spec.get("hostNetwork", False)),
@@ -177,7 +177,7 @@ def _lenient(rules: PodRules, caps: Capabilities, new: ReadOnlyObject, old: Read
     )
 
 
-def _lenient_spread(rules: SpreadRules, caps: Capabilities, old: ReadOnlyObject) -> SpreadRules:
+def _relax_spread(rules: SpreadRules, caps: Capabilities, old: ReadOnlyObject) -> SpreadRules:
     constraints = old.get("topologySpreadConstraints", ())
     merged = rules.keys_merged
     if is_on(caps, "MatchLabelKeysInPodTopologySpread"):
@@ -188,21 +188,21 @@ def _lenient_spread(rules: SpreadRules, caps: Capabilities, old: ReadOnlyObject)
     return SpreadRules(merged, any(selector_is_invalid(item.get("labelSelector")) for item in constraints))
 
 
-def _lenient_containers(rules: ContainerRules, new: ReadOnlyObject, old: ReadOnlyObject) -> ContainerRules:
+def _relax_containers(rules: ContainerRules, new: ReadOnlyObject, old: ReadOnlyObject) -> ContainerRules:
     init = old.get("initContainers", ())
     return replace(
         rules,
-        env=_lenient_env(rules.env, new, old),
+        env=_relax_env(rules.env, new, old),
         restart_rules=rules.restart_rules or uses_restart_rules(old),
-        restart_all=rules.restart_all or _restarts_all(old),
+        restart_all=rules.restart_all or _uses_restart_all_containers(old),
         init_resize_policy=rules.init_resize_policy or any(is_sidecar(c) and "resizePolicy" in c for c in init),
-        init_restart_on_resize=any(not is_sidecar(c) and _restarts_on_resize(c) for c in init),
-        allow_zero_sleep=rules.allow_zero_sleep or _sleeps_for_nothing(old),
-        allow_indivisible=_uses_indivisible_pages(old),
+        init_restart_on_resize=any(not is_sidecar(c) and _has_restart_on_resize(c) for c in init),
+        allow_zero_sleep=rules.allow_zero_sleep or _uses_zero_sleep(old),
+        allow_indivisible=_uses_indivisible_huge_pages(old),
     )
 
 
-def _lenient_env(rules: EnvRules, new: ReadOnlyObject, old: ReadOnlyObject) -> EnvRules:
+def _relax_env(rules: EnvRules, new: ReadOnlyObject, old: ReadOnlyObject) -> EnvRules:
     relaxed, files = rules.relaxed_names, rules.files
     if not relaxed:
         # Only a name that is kept excuses itself: new variables must follow the strict rule.
@@ -226,7 +226,7 @@ def uses_restart_rules(spec: ReadOnlyObject) -> bool:
     )
 
 
-def _restarts_all(spec: ReadOnlyObject) -> bool:
+def _uses_restart_all_containers(spec: ReadOnlyObject) -> bool:
     init = spec.get("initContainers", ())
     if any(is_sidecar(container) and "restartPolicyRules" in container for container in init):
         return True
@@ -237,16 +237,16 @@ def _restarts_all(spec: ReadOnlyObject) -> bool:
     )
 
 
-def _restarts_on_resize(container: ReadOnlyObject) -> bool:
+def _has_restart_on_resize(container: ReadOnlyObject) -> bool:
     return any(policy.get("restartPolicy") == "RestartContainer" for policy in container.get("resizePolicy", ()))
 
 
-def _sleeps_for_nothing(spec: ReadOnlyObject) -> bool:
+def _uses_zero_sleep(spec: ReadOnlyObject) -> bool:
     handlers = (c.get("lifecycle", {}).get(kind, {}) for c in all_containers(spec) for kind in ("preStop", "postStart"))
     return any("sleep" in handler and not handler["sleep"].get("seconds") for handler in handlers)
 
 
-def _uses_indivisible_pages(spec: ReadOnlyObject) -> bool:
+def _uses_indivisible_huge_pages(spec: ReadOnlyObject) -> bool:
     amounts: list[Mapping[str, str]] = [spec.get("overhead", {})]
     for container in all_containers(spec):
         resources = container.get("resources", {})
@@ -264,4 +264,4 @@ def deletion_cost_is_integer(annotations: Mapping[str, str]) -> bool:
     text = annotations.get(DELETION_COST)
     if text is None:
         return True
-    return bool(_COST.fullmatch(text)) and -(2**31) <= int(text) < 2**31
+    return bool(_INTEGER.fullmatch(text)) and -(2**31) <= int(text) < 2**31

@@ -29,7 +29,7 @@ from mockkube.api.validation.addresses import ip_warnings
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
 from mockkube.api.validation.status_metadata import restore, restore_metadata
 
-_HOSTNAME = "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior"
+_HOSTNAME_WARNING = "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior"
 
 
 class PodStrategy(Strategy):
@@ -59,22 +59,22 @@ class PodStrategy(Strategy):
         obj["status"] = {"phase": "Pending", "qosClass": quality}
         drop_disabled_pod_fields(spec, None, judge.caps)
         if "schedulingGates" in spec:
-            obj["status"]["conditions"] = [_gated(judge)]
+            obj["status"]["conditions"] = [_scheduling_gated_condition(judge)]
         _merge_label_keys(spec, obj["metadata"].get("labels", {}), judge)
-        _adopt_app_armor(obj)
+        _copy_app_armor_annotations(obj)
 
     def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Restore everything that the written subresource must not change."""
         match judge.subresource:
             case "status":
-                _keep_all_but_status(new, old, judge)
+                _prepare_status_update(new, old, judge)
                 return
             case "binding":
                 return
             case "ephemeralcontainers":
-                _keep_all_but_ephemeral(new, old)
+                _prepare_ephemeral_containers_update(new, old)
             case "resize":
-                _keep_all_but_resources(new, old, judge)
+                _prepare_resize(new, old, judge)
         if "status" in old:
             new["status"] = old["status"]
         drop_disabled_pod_fields(new["spec"], old["spec"], judge.caps)
@@ -108,7 +108,7 @@ class PodStrategy(Strategy):
         warnings = [*_app_armor_warnings(obj)]
         texts = names.dns_label(obj["metadata"]["name"])
         if texts:
-            warnings.append(f"{_HOSTNAME}; a DNS label is recommended: [{' '.join(texts)}]")
+            warnings.append(f"{_HOSTNAME_WARNING}; a DNS label is recommended: [{' '.join(texts)}]")
         return warnings + pod_warnings(obj["metadata"], obj["spec"], judge)
 
     def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
@@ -145,7 +145,7 @@ class PodStrategy(Strategy):
         return 1 if seconds < 0 else seconds
 
 
-def _gated(judge: Judge) -> Object:
+def _scheduling_gated_condition(judge: Judge) -> Object:
     return {
         "type": "PodScheduled",
         "status": "False",
@@ -180,7 +180,7 @@ def _extend_selector(term: Any, field: str, operator: str, labels: Mapping[str, 
         selector["matchExpressions"] = [*selector.get("matchExpressions", ()), *added]
 
 
-def _annotated(obj: ReadOnlyObject) -> Iterator[tuple[dict[str, Any], str, dict[str, str] | None]]:
+def _find_annotated_containers(obj: ReadOnlyObject) -> Iterator[tuple[dict[str, Any], str, dict[str, str] | None]]:
     """Yield containers with an AppArmor annotation, its key, and the equivalent field."""
     annotations = obj["metadata"].get("annotations")
     if not annotations or obj["spec"].get("os", {}).get("name") == "windows":
@@ -192,23 +192,23 @@ def _annotated(obj: ReadOnlyObject) -> Iterator[tuple[dict[str, Any], str, dict[
             yield container, key, None if field is None or validate_app_armor_profile(field, "") else field
 
 
-def _adopt_app_armor(obj: Object) -> None:
+def _copy_app_armor_annotations(obj: Object) -> None:
     """Set the AppArmor field of containers from annotations that differ from the pod's profile."""
     common = obj["spec"].get("securityContext", {}).get("appArmorProfile")
-    for container, _, field in _annotated(obj):
+    for container, _, field in _find_annotated_containers(obj):
         context = container.get("securityContext", {})
         if field is not None and field != common and "appArmorProfile" not in context:
             container["securityContext"] = {**context, "appArmorProfile": field}
 
 
 def _app_armor_warnings(obj: ReadOnlyObject) -> Iterator[str]:
-    for container, key, field in _annotated(obj):
+    for container, key, field in _find_annotated_containers(obj):
         profile = container.get("securityContext", {}).get("appArmorProfile")
         if profile == field:
             yield app_armor_warning(key)
 
 
-def _keep_all_but_status(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+def _prepare_status_update(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
     new["spec"] = old["spec"]
     # Status updates must not set it; the registry restores the stored one.
     new["metadata"].pop("deletionTimestamp", None)
@@ -216,11 +216,11 @@ def _keep_all_but_status(new: Object, old: ReadOnlyObject, judge: Judge) -> None
     status, before = new.setdefault("status", {}), old.get("status", {})
     if not status.get("qosClass") and "qosClass" in before:
         status["qosClass"] = before["qosClass"]
-    _keep_generations(status, before)
+    _keep_observed_generations(status, before)
     drop_disabled_pod_status(new, old, judge.caps)
 
 
-def _keep_generations(status: Object, before: ReadOnlyObject) -> None:
+def _keep_observed_generations(status: Object, before: ReadOnlyObject) -> None:
     """Restore observedGeneration where an update does not mention it."""
     # Kubelets and controllers before 1.33 do not know the field and would erase it.
     if "observedGeneration" in before:
@@ -236,7 +236,7 @@ def _keep_generations(status: Object, before: ReadOnlyObject) -> None:
             condition.setdefault("observedGeneration", generation)
 
 
-def _keep_all_but_ephemeral(new: Object, old: ReadOnlyObject) -> None:
+def _prepare_ephemeral_containers_update(new: Object, old: ReadOnlyObject) -> None:
     ephemeral = new.get("spec", {}).get("ephemeralContainers")
     new["spec"] = {name: value for name, value in old["spec"].items() if name != "ephemeralContainers"}
     if ephemeral:
@@ -244,7 +244,7 @@ def _keep_all_but_ephemeral(new: Object, old: ReadOnlyObject) -> None:
     restore_metadata(new, old)
 
 
-def _keep_all_but_resources(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+def _prepare_resize(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
     spec, before = new["spec"], old["spec"]
     kinds = ("containers", "initContainers")
     # Left as submitted, so that validation rejects it with a message.
@@ -253,14 +253,14 @@ def _keep_all_but_resources(new: Object, old: ReadOnlyObject, judge: Judge) -> N
     merged = dict(before)
     for kind in kinds:
         if spec.get(kind):
-            merged[kind] = _with_resources_of(spec[kind], before[kind])
+            merged[kind] = _merge_resources(spec[kind], before[kind])
     if is_on(judge.caps, "InPlacePodLevelResourcesVerticalScaling"):
         restore(merged, spec, "resources")
     new["spec"] = merged
     restore_metadata(new, old)
 
 
-def _with_resources_of(new: list[Any], old: list[Any]) -> list[Any]:
+def _merge_resources(new: list[Any], old: list[Any]) -> list[Any]:
     if [container.get("name") for container in new] != [container.get("name") for container in old]:
         return new
     merged = [dict(container) for container in old]

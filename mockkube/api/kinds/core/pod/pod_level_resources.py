@@ -23,8 +23,8 @@ def validate_resources_of_pod(
     if "claims" in resources:
         errors.append(forbidden(f"{at}.claims", "claims may not be set for Resources at pod-level"))
     errors += validate_pod_resources(resources, at, claim_names, allow_indivisible=allow_indivisible)
-    errors += _validate_sums(spec, at, "requests")
-    errors += _validate_sums(spec, at, "limits")
+    errors += _validate_aggregates(spec, at, "requests")
+    errors += _validate_aggregates(spec, at, "limits")
     limits = resources.get("limits", {})
     for i, container in enumerate(spec.get("containers") or ()):
         for name, amount in container.get("resources", {}).get("limits", {}).items():
@@ -34,7 +34,7 @@ def validate_resources_of_pod(
     return errors
 
 
-def _validate_sums(spec: ReadOnlyObject, at: str, kind: str) -> list[FieldError]:
+def _validate_aggregates(spec: ReadOnlyObject, at: str, kind: str) -> list[FieldError]:
     given = spec["resources"].get(kind, {})
     errors = []
     for name, total in sums_of_containers(spec, kind).items():

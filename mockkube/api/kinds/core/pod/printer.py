@@ -32,7 +32,7 @@ COLUMNS = (
     wide_column("Readiness Gates", "Readiness gates that are met, of all."),
 )
 
-_DONE = {
+_COMPLETED_CONDITIONS = {
     "Succeeded": [RowCondition(type="Completed", status="True", reason="Succeeded",
                                message="The pod has completed successfully.")],
     "Failed": [RowCondition(type="Completed", status="True", reason="Failed", message="The pod failed.")],
@@ -72,19 +72,19 @@ class Summary:
 def summarise(pod: ReadOnlyObject) -> Summary:
     """Summarize the container statuses of a pod."""
     # upstream 1.36: pkg/printers/internalversion/printers.go, printPod
-    summary = Summary(_stated_reason(pod))
+    summary = Summary(_reported_reason(pod))
     of_sidecars = Restarts()
-    stuck = _pass_init_containers(pod, summary, of_sidecars)
+    stuck = _summarize_init_containers(pod, summary, of_sidecars)
     if not stuck or has_condition(pod, "Initialized"):
         # Once the pod is initialized, restarts of finished init containers no longer count.
         summary.restarts = of_sidecars
-        _pass_containers(pod, summary)
+        _summarize_containers(pod, summary)
     if is_deleting(pod):
         summary.reason = _deletion_reason(pod, summary.reason)
     return summary
 
 
-def _stated_reason(pod: ReadOnlyObject) -> str:
+def _reported_reason(pod: ReadOnlyObject) -> str:
     for condition in sections(pod, "status", "conditions"):
         if condition.get("type") == "PodScheduled" and condition.get("reason") == "SchedulingGated":
             return "SchedulingGated"
@@ -95,10 +95,10 @@ def _deletion_reason(pod: ReadOnlyObject, reason: str) -> str:
     if string(pod, "status", "reason") == "NodeLost":
         return "Unknown"
     # A finished pod has nothing left to terminate, so it keeps showing its result.
-    return reason if string(pod, "status", "phase") in _DONE else "Terminating"
+    return reason if string(pod, "status", "phase") in _COMPLETED_CONDITIONS else "Terminating"
 
 
-def _pass_init_containers(pod: ReadOnlyObject, summary: Summary, of_sidecars: Restarts) -> bool:
+def _summarize_init_containers(pod: ReadOnlyObject, summary: Summary, of_sidecars: Restarts) -> bool:
     """Add init containers to the summary; return whether one is unfinished."""
     sidecars = {string(item, "name") for item in _sidecars(pod)}
     total = len(elements(pod, "spec", "initContainers"))
@@ -143,7 +143,7 @@ def _exit_reason(terminated: ReadOnlyObject) -> str:
     return f"ExitCode:{number(terminated, 'exitCode')}"
 
 
-def _pass_containers(pod: ReadOnlyObject, summary: Summary) -> None:
+def _summarize_containers(pod: ReadOnlyObject, summary: Summary) -> None:
     """Add the regular containers to the summary."""
     error, is_running = "", False
     # Upstream visits them from the last to the first and overwrites the reason: the first container in trouble wins.
@@ -159,10 +159,10 @@ def _pass_containers(pod: ReadOnlyObject, summary: Summary) -> None:
             is_running = True
             summary.ready += 1
     if summary.reason == "Completed":
-        summary.reason = _after_completion(pod, error, is_running=is_running)
+        summary.reason = _reason_after_completion(pod, error, is_running=is_running)
 
 
-def _after_completion(pod: ReadOnlyObject, error: str, *, is_running: bool) -> str:
+def _reason_after_completion(pod: ReadOnlyObject, error: str, *, is_running: bool) -> str:
     """Return the status of a pod in which the last visited container completed."""
     if is_running and any(
         condition.get("type") == "Ready" and condition.get("status") == "True"
@@ -172,13 +172,13 @@ def _after_completion(pod: ReadOnlyObject, error: str, *, is_running: bool) -> s
     return error or ("NotReady" if is_running else "Completed")
 
 
-def _readiness_gates(pod: ReadOnlyObject) -> str:
+def _format_readiness_gates(pod: ReadOnlyObject) -> str:
     gates = sections(pod, "spec", "readinessGates")
     met = sum(has_condition(pod, string(gate, "conditionType")) for gate in gates)
     return f"{met}/{len(gates)}" if gates else NONE
 
 
-def _address(pod: ReadOnlyObject) -> str:
+def _pod_ip(pod: ReadOnlyObject) -> str:
     addresses = sections(pod, "status", "podIPs")
     return string(pod, "status", "podIP") or (string(addresses[0], "ip") if addresses else "")
 
@@ -193,16 +193,16 @@ def pod_cells(pod: ReadOnlyObject, now: datetime) -> list[Cell]:
         summary.reason,
         summary.restarts.text(now),
         age(pod, now),
-        _address(pod) or NONE,
+        _pod_ip(pod) or NONE,
         string(pod, "spec", "nodeName") or NONE,
         string(pod, "status", "nominatedNodeName") or NONE,
-        _readiness_gates(pod),
+        _format_readiness_gates(pod),
     ]
 
 
 def pod_conditions(pod: ReadOnlyObject) -> Sequence[RowCondition]:
     """Return the row condition of a pod that succeeded or failed."""
-    return _DONE.get(string(pod, "status", "phase"), ())
+    return _COMPLETED_CONDITIONS.get(string(pod, "status", "phase"), ())
 
 
 POD = Printer(COLUMNS, pod_cells, pod_conditions)

@@ -9,7 +9,7 @@ from mockkube.api.quantity import Quantity, parse
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
-_COMPUTE: Final = ("cpu", "memory")
+_QOS_RESOURCES: Final = ("cpu", "memory")
 
 
 def quality_of(spec: ReadOnlyObject, caps: Capabilities) -> str:
@@ -17,27 +17,27 @@ def quality_of(spec: ReadOnlyObject, caps: Capabilities) -> str:
     # Pod-level resources replace those of the containers altogether.
     if "resources" in spec and caps.enabled("PodLevelResources"):
         holders = [spec["resources"]]
-        guaranteed = "limits" not in holders[0] or _limits_all(holders[0])
+        guaranteed = "limits" not in holders[0] or _limits_all_resources(holders[0])
     else:
         containers = (*(spec.get("containers") or ()), *spec.get("initContainers", ()))
         holders = [container.get("resources", {}) for container in containers]
-        guaranteed = all(_limits_all(resources) for resources in holders)
-    requests = _total(resources.get("requests", {}) for resources in holders)
-    limits = _total(resources.get("limits", {}) for resources in holders)
+        guaranteed = all(_limits_all_resources(resources) for resources in holders)
+    requests = _sum_amounts(resources.get("requests", {}) for resources in holders)
+    limits = _sum_amounts(resources.get("limits", {}) for resources in holders)
     if not requests and not limits:
         return "BestEffort"
     return "Guaranteed" if guaranteed and requests == limits else "Burstable"
 
 
-def _limits_all(resources: ReadOnlyObject) -> bool:
+def _limits_all_resources(resources: ReadOnlyObject) -> bool:
     limits: Mapping[str, str] = resources.get("limits", {})
-    return all(name in limits and parse(limits[name]).sign > 0 for name in _COMPUTE)
+    return all(name in limits and parse(limits[name]).sign > 0 for name in _QOS_RESOURCES)
 
 
-def _total(parts: Iterable[Mapping[str, str]]) -> dict[str, Quantity]:
+def _sum_amounts(parts: Iterable[Mapping[str, str]]) -> dict[str, Quantity]:
     total: dict[str, Quantity] = {}
     for part in parts:
-        for name in _COMPUTE:
+        for name in _QOS_RESOURCES:
             amount = parse(part.get(name, "0"))
             # A request of zero counts as none, so a pod with only zeros is BestEffort.
             if amount.sign > 0:

@@ -14,8 +14,8 @@ from mockkube.api.kinds.core.pod.update import validate_changed_pod
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
-_MUTABLE: Final = ("cpu", "memory")
-_ONLY: Final = "only cpu and memory resources"
+_RESIZABLE_RESOURCES: Final = ("cpu", "memory")
+_ONLY_DETAIL: Final = "only cpu and memory resources"
 
 
 def validate_pod_resize(
@@ -28,26 +28,26 @@ def validate_pod_resize(
     if before.get("os", {}).get("name") == "windows":
         return [forbidden("", "windows pods cannot be resized")]
     errors = validate_changed_pod(new, rules)
-    errors += _validate_state(new, old, caps)
+    errors += _validate_resizable(new, old, caps)
     after = dict(spec)
-    if _has_pod_level(spec) or _has_pod_level(before):
+    if _has_pod_level_resources(spec) or _has_pod_level_resources(before):
         if not rules.pod_level_resize:
             gate = "InPlacePodLevelResourcesVerticalScalingEnabled"
             text = f"resize of pods with pod-level resources is forbidden when {gate} feature gate is disabled"
             return [*errors, forbidden("", text)]
-        errors += _validate_pod_level(after, before)
+        errors += _validate_pod_level_resources(after, before)
     if "nodeAllocatableResourceClaimStatuses" in old.get("status", {}):
         errors.append(forbidden("spec", "pods with node allocatable resource claims cannot be resized"))
-    if order := _validate_order(spec, before):
+    if order := _validate_container_order(spec, before):
         return errors + order
     errors += _validate_containers(after, before, caps)
     # All mutable fields have been made equal in `after`, so that any difference left is a forbidden change.
     if not errors and after != before:
-        errors.append(forbidden("spec", f"{_ONLY} are mutable"))
+        errors.append(forbidden("spec", f"{_ONLY_DETAIL} are mutable"))
     return errors
 
 
-def _validate_state(new: ReadOnlyObject, old: ReadOnlyObject, caps: Capabilities) -> list[FieldError]:
+def _validate_resizable(new: ReadOnlyObject, old: ReadOnlyObject, caps: Capabilities) -> list[FieldError]:
     errors = []
     quality = old.get("status", {}).get("qosClass") or quality_of(old.get("spec", {}), caps)
     if quality != quality_of(new.get("spec", {}), caps):
@@ -61,12 +61,12 @@ def _validate_state(new: ReadOnlyObject, old: ReadOnlyObject, caps: Capabilities
     return errors
 
 
-def _has_pod_level(spec: ReadOnlyObject) -> bool:
+def _has_pod_level_resources(spec: ReadOnlyObject) -> bool:
     resources = spec.get("resources", {})
     return bool(resources.get("requests") or resources.get("limits"))
 
 
-def _validate_pod_level(after: dict[str, Any], before: ReadOnlyObject) -> list[FieldError]:
+def _validate_pod_level_resources(after: dict[str, Any], before: ReadOnlyObject) -> list[FieldError]:
     """Validate pod-level resources, and restore the stored CPU and memory in `after`."""
     resources, stored = after.get("resources"), before.get("resources")
     if resources is None:
@@ -74,13 +74,13 @@ def _validate_pod_level(after: dict[str, Any], before: ReadOnlyObject) -> list[F
     errors: list[FieldError] = []
     if stored is not None:
         errors += _validate_removal(resources, stored, "spec.resources", "pod-level resource")
-    munged = _with_mutable_of(resources, stored or {})
+    munged = _restore_resizable(resources, stored or {})
     if munged or stored is not None:
         after["resources"] = munged
     else:
         del after["resources"]
     if after.get("resources") != stored:
-        errors.append(forbidden("spec", f"{_ONLY} are mutable at pod-level"))
+        errors.append(forbidden("spec", f"{_ONLY_DETAIL} are mutable at pod-level"))
     return errors
 
 
@@ -93,20 +93,20 @@ def _validate_removal(new: ReadOnlyObject, old: ReadOnlyObject, at: str, what: s
     ]
 
 
-def _with_mutable_of(resources: ReadOnlyObject, stored: ReadOnlyObject) -> dict[str, Any]:
+def _restore_resizable(resources: ReadOnlyObject, stored: ReadOnlyObject) -> dict[str, Any]:
     """Return the resources with the stored CPU and memory."""
     munged = dict(resources)
     for kind in ("limits", "requests"):
         amounts: Mapping[str, str] = resources.get(kind, {})
-        restored = {name: amount for name, amount in amounts.items() if name not in _MUTABLE}
-        restored |= {name: amount for name, amount in stored.get(kind, {}).items() if name in _MUTABLE}
+        restored = {name: amount for name, amount in amounts.items() if name not in _RESIZABLE_RESOURCES}
+        restored |= {name: amount for name, amount in stored.get(kind, {}).items() if name in _RESIZABLE_RESOURCES}
         munged.pop(kind, None)
         if restored:
             munged[kind] = restored
     return munged
 
 
-def _validate_order(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
+def _validate_container_order(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
     errors = []
     for kind in ("containers", "initContainers"):
         after, stored = spec.get(kind) or (), before.get(kind) or ()
@@ -129,18 +129,18 @@ def _validate_containers(after: dict[str, Any], before: ReadOnlyObject, caps: Ca
                 new, old = container.get("resources", {}), stored.get("resources", {})
                 errors += _validate_removal(new, old, f"spec.{kind}[{i}].resources", "resource")
     stored = before.get("containers") or ()
-    munged = [_munged(*pair) for pair in zip(after.get("containers") or (), stored, strict=True)]
+    munged = [_restore_container(*pair) for pair in zip(after.get("containers") or (), stored, strict=True)]
     changed = [new for new, old in zip(munged, stored, strict=True) if new != old]
-    errors += [forbidden("spec", f"{_ONLY} are mutable") for _ in changed]
+    errors += [forbidden("spec", f"{_ONLY_DETAIL} are mutable") for _ in changed]
     after["containers"] = munged
     if "initContainers" in after:
         errors += _validate_init_containers(after, before, init_too)
     return errors
 
 
-def _munged(container: ReadOnlyObject, stored: ReadOnlyObject) -> dict[str, Any]:
+def _restore_container(container: ReadOnlyObject, stored: ReadOnlyObject) -> dict[str, Any]:
     resources = {kind: amounts for kind, amounts in container.get("resources", {}).items() if kind != "claims"}
-    return {**container, "resources": _with_mutable_of(resources, stored.get("resources", {}))}
+    return {**container, "resources": _restore_resizable(resources, stored.get("resources", {}))}
 
 
 def _validate_init_containers(after: dict[str, Any], before: ReadOnlyObject, init_too: bool) -> list[FieldError]:
@@ -153,9 +153,9 @@ def _validate_init_containers(after: dict[str, Any], before: ReadOnlyObject, ini
             if modified:
                 errors.append(forbidden("spec", "resources for non-sidecar init containers are immutable"))
             continue
-        munged.append(_munged(container, stored))
+        munged.append(_restore_container(container, stored))
         if munged[-1] != stored:
-            errors.append(forbidden(here, f"{_ONLY} for init or sidecar containers are mutable"))
+            errors.append(forbidden(here, f"{_ONLY_DETAIL} for init or sidecar containers are mutable"))
         if modified and not is_sidecar(container):
             text = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
             policies = container.get("resizePolicy", ())

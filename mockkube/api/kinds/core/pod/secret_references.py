@@ -5,8 +5,8 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 
-_REFERRING: Final = (("azureFile", "secretName"), ("secret", "secretName"))
-_INDIRECT: Final = (
+_SECRET_NAME_FIELDS: Final = (("azureFile", "secretName"), ("secret", "secretName"))
+_SECRET_REFERENCE_FIELDS: Final = (
     ("cephfs", "secretRef"),
     ("cinder", "secretRef"),
     ("flexVolume", "secretRef"),
@@ -25,16 +25,16 @@ def secret_names(spec: ReadOnlyObject) -> Iterator[str]:
         yield one.get("name", "")
     for group in ("initContainers", "containers", "ephemeralContainers"):
         for container in spec.get(group) or ():
-            yield from (name for _, name in _in_environment(container))
+            yield from (name for _, name in _visit_environment(container))
     for volume in spec.get("volumes") or ():
-        yield from _in_volume(volume)
+        yield from _visit_volume(volume)
 
 
-def _in_volume(volume: ReadOnlyObject) -> Iterator[str]:
-    for source, field in _REFERRING:
+def _visit_volume(volume: ReadOnlyObject) -> Iterator[str]:
+    for source, field in _SECRET_NAME_FIELDS:
         if (volume.get(source) or {}).get(field):
             yield volume[source][field]
-    for source, field in _INDIRECT:
+    for source, field in _SECRET_REFERENCE_FIELDS:
         if (volume.get(source) or {}).get(field):
             yield volume[source][field].get("name", "")
     for projection in (volume.get("projected") or {}).get("sources") or ():
@@ -42,7 +42,7 @@ def _in_volume(volume: ReadOnlyObject) -> Iterator[str]:
             yield projection["secret"].get("name", "")
 
 
-def _in_environment(container: ReadOnlyObject) -> Iterator[tuple[str, str]]:
+def _visit_environment(container: ReadOnlyObject) -> Iterator[tuple[str, str]]:
     """Yield the kind of each reference in the environment, for messages, and the secret's name."""
     for variable in container.get("env") or ():
         reference = (variable.get("valueFrom") or {}).get("secretKeyRef")
@@ -62,21 +62,21 @@ def disallowed_reference(spec: ReadOnlyObject, account: ReadOnlyObject, *, ephem
     name = account["metadata"]["name"]
     listed = {one.get("name", "") for one in account.get("secrets") or ()}
     if ephemeral:
-        return _in_containers(spec, "ephemeralContainers", "ephemeral container", listed, name)
+        return _find_disallowed_in_containers(spec, "ephemeralContainers", "ephemeral container", listed, name)
     is_not_allowed = f"is not allowed because service account {name} does not reference that"
     # Upstream checks Secret volumes only: projected volumes and storage drivers are not limited.
     for volume in spec.get("volumes") or ():
         secret = volume.get("secret")
         if secret is not None and secret.get("secretName", "") not in listed:
             return f'volume with secret.secretName="{secret.get("secretName", "")}" {is_not_allowed} secret'
-    message = _in_containers(spec, "initContainers", "init container", listed, name)
-    message = message or _in_containers(spec, "containers", "container", listed, name)
-    return message or _in_pulls(spec, account, is_not_allowed)
+    message = _find_disallowed_in_containers(spec, "initContainers", "init container", listed, name)
+    message = message or _find_disallowed_in_containers(spec, "containers", "container", listed, name)
+    return message or _find_disallowed_pull_secret(spec, account, is_not_allowed)
 
 
-def _in_containers(spec: ReadOnlyObject, group: str, title: str, listed: set[str], account: str) -> str:
+def _find_disallowed_in_containers(spec: ReadOnlyObject, group: str, title: str, listed: set[str], account: str) -> str:
     for container in spec.get(group) or ():
-        for how, secret in _in_environment(container):
+        for how, secret in _visit_environment(container):
             if secret not in listed:
                 return (
                     f'{title} {container["name"]} with {how} referencing secret.secretName="{secret}" is not allowed '
@@ -85,7 +85,7 @@ def _in_containers(spec: ReadOnlyObject, group: str, title: str, listed: set[str
     return ""
 
 
-def _in_pulls(spec: ReadOnlyObject, account: ReadOnlyObject, refused: str) -> str:
+def _find_disallowed_pull_secret(spec: ReadOnlyObject, account: ReadOnlyObject, refused: str) -> str:
     pulls = {one.get("name", "") for one in account.get("imagePullSecrets") or ()}
     for index, one in enumerate(spec.get("imagePullSecrets") or ()):
         if one.get("name", "") not in pulls:

@@ -45,7 +45,7 @@ MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 DEADLINE_MAX: Final = 2**31 - 1
 # Digests of valid specs, each with the options it was validated with. Replicas of a workload have equal specs, and each
 # is validated on creation and on several updates.
-_IN_ORDER: Final[BoundedCache[bytes, PodRules]] = BoundedCache(4096)
+_VALID_SPECS: Final[BoundedCache[bytes, PodRules]] = BoundedCache(4096)
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
 
@@ -54,24 +54,24 @@ _PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
 def validate_pod_spec(spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, rules: PodRules) -> list[FieldError]:
     """Validate the spec of a pod with metadata `meta`, or of a template if it is None."""
     # The validity of such a spec depends on the pod's name, which the digest does not cover.
-    if _names_claims(spec):
-        return _judged(spec, meta, at, rules)
+    if _depends_on_name(spec):
+        return _validate_spec(spec, meta, at, rules)
     digest = blake2b(orjson.dumps(spec), digest_size=16).digest()
     # Only valid specs are cached: errors contain the field path, which differs between pods and templates.
-    if _IN_ORDER.get(digest) is rules:
+    if _VALID_SPECS.get(digest) is rules:
         return []
-    errors = _judged(spec, meta, at, rules)
+    errors = _validate_spec(spec, meta, at, rules)
     if not errors:
-        _IN_ORDER.put(digest, rules)
+        _VALID_SPECS.put(digest, rules)
     return errors
 
 
-def _names_claims(spec: ReadOnlyObject) -> bool:
+def _depends_on_name(spec: ReadOnlyObject) -> bool:
     """Return whether claims are created for the pod, whose names derive from the pod's name."""
     return "resourceClaims" in spec or any("ephemeral" in volume for volume in spec.get("volumes", ()))
 
 
-def _judged(spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_spec(spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, rules: PodRules) -> list[FieldError]:
     errors: list[FieldError] = []
     grace = spec.get("terminationGracePeriodSeconds")
     if grace is None:
@@ -94,18 +94,18 @@ def _judged(spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, rules: P
     errors += _validate_container_lists(spec, at, around)
     if rules.pod_level_resources and "resources" in spec:
         errors += validate_resources_of_pod(spec, at, claim_names, allow_indivisible=rules.containers.allow_indivisible)
-    errors += _validate_settings(spec, at, rules)
-    for name, check in _OPTIONAL.items():
+    errors += _validate_common_fields(spec, at, rules)
+    for name, check in _PARTS_BEFORE_NAMES.items():
         if name in spec:
             errors += check(spec, at, rules)
     errors += validate_host_access(spec, at, rules)
-    for name, check_name in _NAMES.items():
+    for name, check_name in _NAME_FIELDS.items():
         if value := spec.get(name):
             errors += [invalid(f"{at}.{name}", value, text) for text in check_name(value)]
-    for name, check in _LATER.items():
+    for name, check in _PARTS_AFTER_NAMES.items():
         if name in spec:
             errors += check(spec, at, rules)
-    return errors + _validate_file_volumes(spec, at)
+    return errors + _validate_file_key_volumes(spec, at)
 
 
 def _validate_container_lists(spec: ReadOnlyObject, at: str, around: Surroundings) -> list[FieldError]:
@@ -153,7 +153,7 @@ def _validate_claim(claim: ReadOnlyObject, at: str, seen: set[str]) -> list[Fiel
     return errors
 
 
-def _validate_settings(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_common_fields(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
     """Validate the fields that nearly every pod has."""
     errors: list[FieldError] = []
     if spec.get("hostNetwork"):
@@ -178,12 +178,12 @@ def _validate_settings(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[F
 Part = Callable[[ReadOnlyObject, str, PodRules], list[FieldError]]
 
 
-def _affinity(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_affinity(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
     lenient = rules.allow_invalid_selector
     return validate_affinity(spec["affinity"], f"{at}.affinity", rules.node_selectors, allow_invalid_values=lenient)
 
 
-def _readiness_gates(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_readiness_gates(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
     return [
         invalid(f"{at}.readinessGates[{i}].conditionType", gate.get("conditionType", ""), text)
         for i, gate in enumerate(spec["readinessGates"])
@@ -191,7 +191,7 @@ def _readiness_gates(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[Fie
     ]
 
 
-def _scheduling_gates(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_scheduling_gates(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, gate in enumerate(spec["schedulingGates"]):
@@ -203,40 +203,40 @@ def _scheduling_gates(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[Fi
     return errors
 
 
-def _spread(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_spread(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
     constraints = spec["topologySpreadConstraints"]
     return validate_topology_spread(constraints, f"{at}.topologySpreadConstraints", rules.spread)
 
 
-def _dns(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_dns(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
     relaxed, strict = rules.relaxed_search, rules.strict_addresses
     return validate_dns_config(spec, f"{at}.dnsConfig", relaxed=relaxed, strict_addresses=strict)
 
 
 # These tables are ordered as upstream's checks are, since clients see errors in this order. `dnsPolicy` is always set,
 # so its entry validates dnsConfig in any case.
-_OPTIONAL: Final[dict[str, Part]] = {
-    "affinity": _affinity,
-    "dnsPolicy": _dns,
-    "readinessGates": _readiness_gates,
-    "schedulingGates": _scheduling_gates,
-    "topologySpreadConstraints": _spread,
+_PARTS_BEFORE_NAMES: Final[dict[str, Part]] = {
+    "affinity": _validate_affinity,
+    "dnsPolicy": _validate_dns,
+    "readinessGates": _validate_readiness_gates,
+    "schedulingGates": _validate_scheduling_gates,
+    "topologySpreadConstraints": _validate_spread,
 }
 
 
-_NAMES: Final[dict[str, Callable[[str], list[str]]]] = {
+_NAME_FIELDS: Final[dict[str, Callable[[str], list[str]]]] = {
     "serviceAccountName": names.dns_subdomain,
     "nodeName": names.dns_subdomain,
 }
 
 
-def _deadline(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_deadline(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
     seconds = spec["activeDeadlineSeconds"]
     texts = names.in_range(seconds, 1, DEADLINE_MAX)
     return [invalid(f"{at}.activeDeadlineSeconds", seconds, text) for text in texts]
 
 
-def _label(field: str) -> Part:
+def _label_validator(field: str) -> Part:
     def check(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
         value = spec[field]
         return [invalid(f"{at}.{field}", value, text) for text in names.dns_label(value)] if value else []
@@ -244,18 +244,18 @@ def _label(field: str) -> Part:
     return check
 
 
-def _subdomain(field: str) -> Part:
+def _subdomain_validator(field: str) -> Part:
     def check(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
         return [invalid(f"{at}.{field}", spec[field], text) for text in names.dns_subdomain(spec[field])]
 
     return check
 
 
-def _tolerations(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_tolerations(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
     return rules.judge_tolerations(spec["tolerations"], f"{at}.tolerations")
 
 
-def _host_aliases(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_host_aliases(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
     errors: list[FieldError] = []
     for i, alias in enumerate(spec["hostAliases"]):
         here = f"{at}.hostAliases[{i}]"
@@ -265,50 +265,50 @@ def _host_aliases(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldE
     return errors
 
 
-def _preemption(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_preemption_policy(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
     policy, here = spec["preemptionPolicy"], f"{at}.preemptionPolicy"
     if policy in _PREEMPTION_POLICIES:
         return []
     return [not_supported(here, policy, _PREEMPTION_POLICIES) if policy else required(here)]
 
 
-def _overhead(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_overhead(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
     indivisible = rules.containers.allow_indivisible
     overhead = {"limits": spec["overhead"]}
     return validate_container_resources(overhead, f"{at}.overhead", (), allow_indivisible=indivisible)
 
 
-def _os(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_os(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
     return validate_os(spec, at)
 
 
-def _scheduling_group(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_scheduling_group(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
     here, name = f"{at}.schedulingGroup.podGroupName", spec["schedulingGroup"].get("podGroupName")
     if name is None:
         return [invalid(here, None, "must specify one of: `podGroupName`")]
     return [invalid(here, name, text) for text in names.dns_subdomain(name)]
 
 
-_LATER: Final[dict[str, Part]] = {
-    "activeDeadlineSeconds": _deadline,
-    "hostname": _label("hostname"),
-    "subdomain": _label("subdomain"),
-    "tolerations": _tolerations,
-    "hostAliases": _host_aliases,
-    "priorityClassName": _subdomain("priorityClassName"),
-    "runtimeClassName": _subdomain("runtimeClassName"),
-    "preemptionPolicy": _preemption,
-    "overhead": _overhead,
-    "os": _os,
-    "schedulingGroup": _scheduling_group,
+_PARTS_AFTER_NAMES: Final[dict[str, Part]] = {
+    "activeDeadlineSeconds": _validate_deadline,
+    "hostname": _label_validator("hostname"),
+    "subdomain": _label_validator("subdomain"),
+    "tolerations": _validate_tolerations,
+    "hostAliases": _validate_host_aliases,
+    "priorityClassName": _subdomain_validator("priorityClassName"),
+    "runtimeClassName": _subdomain_validator("runtimeClassName"),
+    "preemptionPolicy": _validate_preemption_policy,
+    "overhead": _validate_overhead,
+    "os": _validate_os,
+    "schedulingGroup": _validate_scheduling_group,
 }
 
 
-def _validate_file_volumes(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_file_key_volumes(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     """Require that environment files lie in emptyDir volumes of the pod."""
     errors = []
     volumes: ReadOnlyObject | None = None
-    for key, path in _file_keys(spec, at):
+    for key, path in _file_key_refs(spec, at):
         if volumes is None:
             volumes = {item.get("name"): item for item in spec.get("volumes", ())}
         name = key.get("volumeName", "")
@@ -320,7 +320,7 @@ def _validate_file_volumes(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     return errors
 
 
-def _file_keys(spec: ReadOnlyObject, at: str) -> Iterator[tuple[ReadOnlyObject, str]]:
+def _file_key_refs(spec: ReadOnlyObject, at: str) -> Iterator[tuple[ReadOnlyObject, str]]:
     for container, path in containers_with_paths(spec, at):
         for i, variable in enumerate(container.get("env", ())):
             key = variable["valueFrom"].get("fileKeyRef") if "valueFrom" in variable else None

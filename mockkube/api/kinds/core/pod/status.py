@@ -18,12 +18,12 @@ from mockkube.api.validation.metadata import validate_immutable
 from mockkube.features.capabilities import Capabilities
 
 _SYSTEM_CONDITIONS: Final = ("PodScheduled", "Ready", "Initialized")
-_HEALTH: Final = ("Healthy", "Unhealthy", "Unknown")
+_HEALTH_STATES: Final = ("Healthy", "Unhealthy", "Unknown")
 _MESSAGE_BYTES_MAX: Final = 1024
-_IMAGE_BYTES_MAX: Final = 256
-_RESTARTED: Final = "may not be transitioned to non-terminated state"
+_IMAGE_REF_BYTES_MAX: Final = 256
+_RESTARTED_DETAIL: Final = "may not be transitioned to non-terminated state"
 _STATUS_LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
-_NOT_NEGATIVE: Final = "must be a non-negative integer"
+_NONNEGATIVE_DETAIL: Final = "must be a non-negative integer"
 
 
 def validate_pod_status(
@@ -36,12 +36,12 @@ def validate_pod_status(
     # The strategy restores the spec before validation, so this cannot happen through the API.
     if spec.get("nodeName") != old.get("spec", {}).get("nodeName"):
         errors.append(forbidden("status.nodeName", "may not be changed directly"))
-    errors += _validate_nomination(status, old, caps)
+    errors += _validate_nominated_node(status, old, caps)
     if status.get("observedGeneration", 0) < 0:
-        errors.append(invalid("status.observedGeneration", status["observedGeneration"], _NOT_NEGATIVE))
+        errors.append(invalid("status.observedGeneration", status["observedGeneration"], _NONNEGATIVE_DETAIL))
     errors += validate_immutable(status.get("qosClass", ""), before.get("qosClass", ""), "status.qosClass")
     for kind in _STATUS_LISTS:
-        errors += _validate_restarts(kind, status, before, old.get("spec", {}), rules)
+        errors += _validate_no_restart(kind, status, before, old.get("spec", {}), rules)
     errors += _validate_claim_statuses(status, spec)
     errors += _validate_extended_claim(status, spec)
     errors += _validate_allocatable_claims(status, spec)
@@ -56,13 +56,13 @@ def _validate_conditions(conditions: Sequence[ReadOnlyObject]) -> list[FieldErro
         here, kind = f"status.conditions[{i}]", condition.get("type", "")
         generation = condition.get("observedGeneration", 0)
         if generation < 0:
-            errors.append(invalid(f"{here}.observedGeneration", generation, _NOT_NEGATIVE))
+            errors.append(invalid(f"{here}.observedGeneration", generation, _NONNEGATIVE_DETAIL))
         if kind not in _SYSTEM_CONDITIONS:
             errors += [invalid(f"{here}.Type", kind, text) for text in names.qualified_name(kind)]
     return errors
 
 
-def _validate_nomination(status: ReadOnlyObject, old: ReadOnlyObject, caps: Capabilities) -> list[FieldError]:
+def _validate_nominated_node(status: ReadOnlyObject, old: ReadOnlyObject, caps: Capabilities) -> list[FieldError]:
     at, name = "status.nominatedNodeName", status.get("nominatedNodeName", "")
     # An unchanged name is not validated again: older servers accepted any text.
     if not name or name == old.get("status", {}).get("nominatedNodeName"):
@@ -73,7 +73,7 @@ def _validate_nomination(status: ReadOnlyObject, old: ReadOnlyObject, caps: Capa
     return errors
 
 
-def _validate_restarts(
+def _validate_no_restart(
     kind: str, status: ReadOnlyObject, before: ReadOnlyObject, spec: ReadOnlyObject, rules: PodRules
 ) -> list[FieldError]:
     """Reject a status in which a container that terminated for good is not terminated any more."""
@@ -84,18 +84,18 @@ def _validate_restarts(
         for i, item in enumerate(before.get(kind, ()))
         if "terminated" in item.get("state", {}) and now.get(item.get("name")) is False
     ]
-    if not ended or (kind != "ephemeralContainerStatuses" and _all_may_restart(spec, rules)):
+    if not ended or (kind != "ephemeralContainerStatuses" and _can_all_containers_restart(spec, rules)):
         return []
     list_of = "containers" if kind == "containerStatuses" else "initContainers"
     by_name = {container.get("name"): container for container in reversed(spec.get(list_of) or ())}
     return [
-        forbidden(f"status.{kind}[{i}].state", _RESTARTED)
+        forbidden(f"status.{kind}[{i}].state", _RESTARTED_DETAIL)
         for i, item in ended
-        if not _may_restart(kind, item, by_name.get(item.get("name")), spec, rules)
+        if not _can_container_restart(kind, item, by_name.get(item.get("name")), spec, rules)
     ]
 
 
-def _all_may_restart(spec: ReadOnlyObject, rules: PodRules) -> bool:
+def _can_all_containers_restart(spec: ReadOnlyObject, rules: PodRules) -> bool:
     """Return whether a restart rule of some container restarts all containers."""
     # upstream 1.36: pkg/api/v1/pod/util.go, AllContainersCouldRestart
     if not (rules.containers.restart_rules and rules.containers.restart_all):
@@ -105,7 +105,7 @@ def _all_may_restart(spec: ReadOnlyObject, rules: PodRules) -> bool:
     return "RestartAllContainers" in actions
 
 
-def _may_restart(
+def _can_container_restart(
     kind: str, status: ReadOnlyObject, container: ReadOnlyObject | None, spec: ReadOnlyObject, rules: PodRules
 ) -> bool:
     """Return whether a terminated container may be restarted."""
@@ -168,7 +168,7 @@ def _validate_extended_claim(status: ReadOnlyObject, spec: ReadOnlyObject) -> li
     containers = {item.get("name"): item for item in (*spec.get("initContainers", ()), *(spec.get("containers") or ()))}
     seen: set[tuple[str, ...]] = set()
     for i, mapping in enumerate(mappings):
-        errors += _validate_mapping(mapping, f"{at}.requestMappings[{i}]", containers, at)
+        errors += _validate_request_mapping(mapping, f"{at}.requestMappings[{i}]", containers, at)
         key = tuple(mapping.get(name, "") for name in ("containerName", "resourceName", "requestName"))
         if key in seen:
             fields = zip(("containerName", "resourceName", "requestName"), key, strict=True)
@@ -180,7 +180,7 @@ def _validate_extended_claim(status: ReadOnlyObject, spec: ReadOnlyObject) -> li
     return errors + [invalid(f"{at}.resourceClaimName", name, text) for text in names.dns_subdomain(name)]
 
 
-def _validate_mapping(
+def _validate_request_mapping(
     mapping: ReadOnlyObject, at: str, containers: Mapping[str, ReadOnlyObject], claim_at: str
 ) -> list[FieldError]:
     name, resource, request = (mapping.get(field, "") for field in ("containerName", "resourceName", "requestName"))
@@ -257,7 +257,7 @@ def _validate_host_addresses(status: ReadOnlyObject, before: ReadOnlyObject, rul
 def _validate_container_statuses(status: ReadOnlyObject, spec: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
     errors: list[FieldError] = []
     os = spec.get("os", {}).get("name", "linux")
-    for item, here in _statuses(status):
+    for item, here in _container_statuses(status):
         if "user" in item:
             errors += _validate_user(item["user"].get("linux"), f"{here}.user.linux", os)
     for kind, containers in (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers")):
@@ -266,7 +266,7 @@ def _validate_container_statuses(status: ReadOnlyObject, spec: ReadOnlyObject, r
             container = by_name.get(item.get("name"))
             for j, allocated in enumerate(item.get("allocatedResourcesStatus", ())):
                 here = f"status.{kind}[{i}].allocatedResourcesStatus[{j}]"
-                errors += _validate_allocated(allocated, here, container)
+                errors += _validate_allocated_resource(allocated, here, container)
     for i, item in enumerate(status.get("ephemeralContainerStatuses", ())):
         if "allocatedResourcesStatus" in item:
             here = f"status.ephemeralContainerStatuses[{i}].allocatedResourcesStatus"
@@ -276,7 +276,7 @@ def _validate_container_statuses(status: ReadOnlyObject, spec: ReadOnlyObject, r
     return errors
 
 
-def _statuses(status: ReadOnlyObject) -> Iterator[tuple[dict[str, Any], str]]:
+def _container_statuses(status: ReadOnlyObject) -> Iterator[tuple[dict[str, Any], str]]:
     for kind in _STATUS_LISTS:
         for i, item in enumerate(status.get(kind, ())):
             yield item, f"status.{kind}[{i}]"
@@ -292,11 +292,13 @@ def _validate_user(user: ReadOnlyObject | None, at: str, os: str) -> list[FieldE
     return [invalid(f"{at}.{name}", number, text) for name, number in ids for text in names.unix_id(number)]
 
 
-def _validate_allocated(allocated: ReadOnlyObject, at: str, container: ReadOnlyObject | None) -> list[FieldError]:
+def _validate_allocated_resource(
+    allocated: ReadOnlyObject, at: str, container: ReadOnlyObject | None
+) -> list[FieldError]:
     name = allocated.get("name", "")
     errors: list[FieldError] = []
     # A status without a container in the spec is not reported, as upstream does.
-    if container is not None and name not in _allocatable(name, container):
+    if container is not None and name not in _allocatable_names(name, container):
         text = "must match one of the container's resource requests"
         if name.startswith("claim:"):
             text = (
@@ -306,11 +308,11 @@ def _validate_allocated(allocated: ReadOnlyObject, at: str, container: ReadOnlyO
         errors.append(invalid(f"{at}.name", name, text))
     seen: set[str] = set()
     for i, resource in enumerate(allocated.get("resources", ())):
-        errors += _validate_health(resource, f"{at}.resources[{i}]", seen)
+        errors += _validate_resource_health(resource, f"{at}.resources[{i}]", seen)
     return errors
 
 
-def _allocatable(name: str, container: ReadOnlyObject) -> list[str]:
+def _allocatable_names(name: str, container: ReadOnlyObject) -> list[str]:
     resources = container.get("resources", {})
     if not name.startswith("claim:"):
         return [*resources.get("requests", ())]
@@ -318,10 +320,10 @@ def _allocatable(name: str, container: ReadOnlyObject) -> list[str]:
     return [f"claim:{claim}/{request}" if request else f"claim:{claim}" for claim, request in claims]
 
 
-def _validate_health(resource: ReadOnlyObject, at: str, seen: set[str]) -> list[FieldError]:
+def _validate_resource_health(resource: ReadOnlyObject, at: str, seen: set[str]) -> list[FieldError]:
     errors = []
-    if resource.get("health") not in _HEALTH:
-        errors.append(not_supported(f"{at}.health", resource.get("health", ""), sorted(_HEALTH)))
+    if resource.get("health") not in _HEALTH_STATES:
+        errors.append(not_supported(f"{at}.health", resource.get("health", ""), sorted(_HEALTH_STATES)))
     message, name = resource.get("message"), resource.get("resourceID", "")
     if message == "":
         errors.append(required(f"{at}.message", "must be non-empty if specified"))
@@ -335,7 +337,7 @@ def _validate_health(resource: ReadOnlyObject, at: str, seen: set[str]) -> list[
 
 def _validate_image_digests(status: ReadOnlyObject) -> list[FieldError]:
     errors = []
-    for item, here in _statuses(status):
+    for item, here in _container_statuses(status):
         for i, mount in enumerate(item.get("volumeMounts", ())):
             image = mount.get("volumeStatus", {}).get("image")
             if image is None:
@@ -343,6 +345,6 @@ def _validate_image_digests(status: ReadOnlyObject) -> list[FieldError]:
             at, reference = f"{here}.volumeMounts[{i}].volumeStatus.imageVolumeStatus", image.get("imageRef", "")
             if not reference:
                 errors.append(required(f"{at}.imageRef", "imageRef must not be empty"))
-            if names.byte_length(reference) > _IMAGE_BYTES_MAX:
-                errors.append(too_long(f"{at}.imageRef", _IMAGE_BYTES_MAX))
+            if names.byte_length(reference) > _IMAGE_REF_BYTES_MAX:
+                errors.append(too_long(f"{at}.imageRef", _IMAGE_REF_BYTES_MAX))
     return errors

@@ -25,7 +25,7 @@ def validate_pod_template(
     template: ReadOnlyObject, at: str, judge: Judge, *, extensions: Extensions = NO_EXTENSIONS
 ) -> list[FieldError]:
     """Validate a new template; `at` is its field path (`spec.template`)."""
-    return _validate(template, at, pod_rules(judge.caps, extensions, is_pod=False))
+    return _validate_template(template, at, pod_rules(judge.caps, extensions, is_pod=False))
 
 
 def validate_pod_template_update(
@@ -34,11 +34,11 @@ def validate_pod_template_update(
     """Validate a changed template; what the old one used stays allowed."""
     options = pod_rules(judge.caps, extensions, is_pod=False)
     if old is None:
-        return _validate(new, at, options)
-    return judge_change(lambda options: _validate(new, at, options), new, old, options, judge.caps)
+        return _validate_template(new, at, options)
+    return judge_change(lambda options: _validate_template(new, at, options), new, old, options, judge.caps)
 
 
-def _validate(template: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_template(template: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
     meta, spec = template.get("metadata", {}), template.get("spec", {})
     annotations = meta.get("annotations", {})
     errors: list[FieldError] = []

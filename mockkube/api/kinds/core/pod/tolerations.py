@@ -13,7 +13,7 @@ from mockkube.api.validation.extensions import Check, Extensions, unsupported_to
 from mockkube.api.validation.labels import validate_label_name
 
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-_CHANGED: Final = "existing toleration can not be modified except its tolerationSeconds"
+_MODIFIED_DETAIL: Final = "existing toleration can not be modified except its tolerationSeconds"
 
 
 def validate_tolerations(
@@ -24,7 +24,7 @@ def validate_tolerations(
     allowed: frozenset[str],
 ) -> list[FieldError]:
     """Validate tolerations; `allowed` are the gates whose extensions may be used."""
-    operators = _operators(extensions, allowed)
+    operators = _extension_checks(extensions, allowed)
     errors: list[FieldError] = []
     for i, toleration in enumerate(tolerations):
         field_rule = next((rule for name, rule in extensions.toleration_fields.items() if name in toleration), None)
@@ -37,7 +37,7 @@ def validate_tolerations(
 
 
 @lru_cache(maxsize=64)
-def _operators(extensions: Extensions, allowed: frozenset[str]) -> Mapping[str, Check]:
+def _extension_checks(extensions: Extensions, allowed: frozenset[str]) -> Mapping[str, Check]:
     """Return the check of each operator that an extension adds."""
     return {name: rule.check if rule.gate in allowed else rule.refuse for name, rule in extensions.tolerations.items()}
 
@@ -89,7 +89,7 @@ def validate_added_tolerations(
     remaining = [_without_seconds(toleration) for toleration in new]
     for toleration in old:
         if _without_seconds(toleration) not in remaining:
-            return [forbidden(at, _CHANGED)]
+            return [forbidden(at, _MODIFIED_DETAIL)]
     return []
 
 

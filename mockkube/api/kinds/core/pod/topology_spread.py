@@ -13,7 +13,7 @@ from mockkube.api.validation.labels import validate_label_name, validate_label_s
 
 ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
 NODE_POLICIES: Final = ("Honor", "Ignore")
-_POSITIVE: Final = "must be greater than zero"
+_POSITIVE_DETAIL: Final = "must be greater than zero"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def _validate_constraint(constraint: ReadOnlyObject, at: str, rules: SpreadRules
     skew, key, action = (constraint.get(name) for name in ("maxSkew", "topologyKey", "whenUnsatisfiable"))
     errors = []
     if not skew or skew < 0:
-        errors.append(invalid(f"{at}.maxSkew", skew or 0, _POSITIVE))
+        errors.append(invalid(f"{at}.maxSkew", skew or 0, _POSITIVE_DETAIL))
     if not key:
         errors.append(required(f"{at}.topologyKey", "can not be empty"))
     if action not in ACTIONS:
@@ -64,7 +64,7 @@ def _validate_min_domains(constraint: ReadOnlyObject, at: str) -> list[FieldErro
     domains, action = constraint.get("minDomains"), constraint.get("whenUnsatisfiable", "")
     if domains is None:
         return []
-    errors = [invalid(at, domains, _POSITIVE)] if domains <= 0 else []
+    errors = [invalid(at, domains, _POSITIVE_DETAIL)] if domains <= 0 else []
     # With ScheduleAnyway too few domains would not keep a pod from being scheduled.
     if action != "DoNotSchedule":
         text = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"

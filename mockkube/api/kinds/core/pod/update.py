@@ -19,7 +19,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.internal_form import internal_diff, internal_form
 from mockkube.api.validation.metadata import validate_metadata
 
-_FIXED: Final = "pod updates may not change fields other than " + ",".join(
+_IMMUTABLE_DETAIL: Final = "pod updates may not change fields other than " + ",".join(
     (
         "`spec.containers[*].image`",
         "`spec.initContainers[*].image`",
@@ -28,7 +28,9 @@ _FIXED: Final = "pod updates may not change fields other than " + ",".join(
         "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
     )
 )
-_TERMS: Final = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+_NODE_SELECTOR_TERMS_PATH: Final = (
+    "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+)
 
 
 def validate_pod(pod: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
@@ -79,11 +81,11 @@ def validate_pod_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRule
     # Upstream returns early for a bad new deadline, but goes on if the deadline was removed.
     if deadline_errors and "activeDeadlineSeconds" in spec:
         return errors
-    errors += _validate_toleration_change(spec, before, rules)
-    errors += _validate_gate_change(spec.get("schedulingGates", ()), before.get("schedulingGates", ()))
+    errors += _validate_tolerations_update(spec, before, rules)
+    errors += _validate_scheduling_gates_update(spec.get("schedulingGates", ()), before.get("schedulingGates", ()))
     if spec == before:
         return errors
-    return errors + _validate_rest(spec, before)
+    return errors + _validate_immutable_fields(spec, before)
 
 
 def _validate_images(containers: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
@@ -107,14 +109,14 @@ def _validate_deadline(new: int | None, old: int | None) -> list[FieldError]:
     return []
 
 
-def _validate_toleration_change(spec: ReadOnlyObject, before: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
+def _validate_tolerations_update(spec: ReadOnlyObject, before: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
     at, tolerations = "spec.tolerations", spec.get("tolerations", ())
     if errors := validate_added_tolerations(tolerations, before.get("tolerations", ()), at):
         return errors
     return rules.judge_tolerations(tolerations, at)
 
 
-def _validate_gate_change(new: Sequence[ReadOnlyObject], old: Sequence[ReadOnlyObject]) -> list[FieldError]:
+def _validate_scheduling_gates_update(new: Sequence[ReadOnlyObject], old: Sequence[ReadOnlyObject]) -> list[FieldError]:
     stored = {gate.get("name", "") for gate in old}
     added = {gate.get("name", ""): i for i, gate in enumerate(new)}
     return [
@@ -126,33 +128,33 @@ def _validate_gate_change(new: Sequence[ReadOnlyObject], old: Sequence[ReadOnlyO
     ]
 
 
-def _validate_rest(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
+def _validate_immutable_fields(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
     """Reject changes of fields that are not mutable, after restoring the mutable ones."""
     after = dict(spec)
     for kind in ("containers", "initContainers"):
         if after.get(kind):
-            after[kind] = [_with_image_of(*pair) for pair in zip(after[kind], before[kind], strict=True)]
+            after[kind] = [_restore_image(*pair) for pair in zip(after[kind], before[kind], strict=True)]
     for name in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
-        _restore(after, before, name)
+        _restore_field(after, before, name)
     # Negative values of old pods are repaired to 1 by defaulting, whoever updates the pod.
     if before.get("terminationGracePeriodSeconds", 0) < 0 and after.get("terminationGracePeriodSeconds") == 1:
-        _restore(after, before, "terminationGracePeriodSeconds")
+        _restore_field(after, before, "terminationGracePeriodSeconds")
     errors: list[FieldError] = []
     # The scheduler has not looked at a gated pod yet, so its node selection may still become stricter.
     if "schedulingGates" in before:
-        errors += _validate_gated(after, before)
-        _restore(after, before, "nodeSelector")
+        errors += _validate_node_selection_update(after, before)
+        _restore_field(after, before, "nodeSelector")
         _restore_node_affinity(after, before)
     if after != before:
-        errors.append(forbidden("spec", f"{_FIXED}\n{internal_diff('PodSpec', before, after)}"))
+        errors.append(forbidden("spec", f"{_IMMUTABLE_DETAIL}\n{internal_diff('PodSpec', before, after)}"))
     return errors
 
 
-def _with_image_of(container: ReadOnlyObject, stored: ReadOnlyObject) -> ReadOnlyObject:
+def _restore_image(container: ReadOnlyObject, stored: ReadOnlyObject) -> ReadOnlyObject:
     return {**container, "image": stored.get("image", "")}
 
 
-def _restore(after: dict[str, Any], before: ReadOnlyObject, name: str) -> None:
+def _restore_field(after: dict[str, Any], before: ReadOnlyObject, name: str) -> None:
     after.pop(name, None)
     if name in before:
         after[name] = before[name]
@@ -160,13 +162,13 @@ def _restore(after: dict[str, Any], before: ReadOnlyObject, name: str) -> None:
 
 def _restore_node_affinity(after: dict[str, Any], before: ReadOnlyObject) -> None:
     affinity, stored = dict(after.get("affinity", {})), before.get("affinity", {})
-    _restore(affinity, stored, "nodeAffinity")
+    _restore_field(affinity, stored, "nodeAffinity")
     after.pop("affinity", None)
     if affinity or "affinity" in before:
         after["affinity"] = affinity
 
 
-def _validate_gated(after: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
+def _validate_node_selection_update(after: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
     """Validate the node selector and affinity of a gated pod: terms may only be added."""
     errors: list[FieldError] = []
     node_selector: Mapping[str, str] = after.get("nodeSelector", {})
@@ -176,11 +178,11 @@ def _validate_gated(after: ReadOnlyObject, before: ReadOnlyObject) -> list[Field
     old_terms, new_terms = required_terms(before), required_terms(after)
     if old_terms and len(old_terms) != len(new_terms):
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        return [*errors, invalid(_TERMS, internal_form("[]NodeSelectorTerm", new_terms), text)]
+        return [*errors, invalid(_NODE_SELECTOR_TERMS_PATH, internal_form("[]NodeSelectorTerm", new_terms), text)]
     for i, (new, old) in enumerate(zip(new_terms, old_terms, strict=False)):
         if not _only_adds(new, old):
             text = "only additions are allowed (no mutations or deletions)"
-            errors.append(invalid(f"{_TERMS}[{i}]", internal_form("NodeSelectorTerm", new), text))
+            errors.append(invalid(f"{_NODE_SELECTOR_TERMS_PATH}[{i}]", internal_form("NodeSelectorTerm", new), text))
     return errors
 
 

@@ -18,30 +18,30 @@ from mockkube.api.validation.labels import NULL_SELECTOR_WARNING
 from mockkube.api.validation.node_selector import DEPRECATED_LABELS, node_selector_term_warnings
 
 # Bound on warnings about ports, whose pairs are quadratic; response headers have room for fewer.
-_WARNINGS_MAX: Final = 1000
-_DEPRECATED: Final = {
+_PORT_WARNINGS_MAX: Final = 1000
+_DEPRECATED_ANNOTATIONS: Final = {
     "scheduler.alpha.kubernetes.io/critical-pod": 'non-functional in v1.16+; use the "priorityClassName" field instead',
     "security.alpha.kubernetes.io/sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
     "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
 }
-_SECCOMP: Final = 'non-functional in v1.27+; use the "seccompProfile" field instead'
-_APP_ARMOR: Final = 'deprecated since v1.30; use the "appArmorProfile" field instead'
-_BYTES: Final = ("memory", "ephemeral-storage")
+_SECCOMP_WARNING: Final = 'non-functional in v1.27+; use the "seccompProfile" field instead'
+_APP_ARMOR_WARNING: Final = 'deprecated since v1.30; use the "appArmorProfile" field instead'
+_BYTE_RESOURCES: Final = ("memory", "ephemeral-storage")
 
 
 def pod_warnings(meta: ReadOnlyObject, spec: ReadOnlyObject, judge: Judge, at: str = "") -> list[str]:
     """Return the warnings about a pod, or about the template at a path."""
     prefix = f"{at}." if at else ""
     in_spec = f"{prefix}spec"
-    warnings = [*_label_warnings(spec, in_spec)]
+    warnings = [*_node_label_warnings(spec, in_spec)]
     annotations = meta.get("annotations", {})
-    for key, text in _DEPRECATED.items():
+    for key, text in _DEPRECATED_ANNOTATIONS.items():
         if key in annotations:
             warnings.append(f"{prefix}metadata.annotations[{key}]: {text}")
     if "volumes" in spec:
         warnings += volume_warnings(spec["volumes"], f"{in_spec}.volumes", judge)
         warnings += overlap_warnings(spec["volumes"])
-    warnings += _list_warnings(spec, in_spec)
+    warnings += _duplicate_item_warnings(spec, in_spec)
     warnings += _fraction_warnings(spec.get("overhead", {}), f"{in_spec}.overhead")
     if annotations:
         warnings += _profile_warnings(annotations, spec, prefix)
@@ -59,7 +59,7 @@ def pod_warnings(meta: ReadOnlyObject, spec: ReadOnlyObject, judge: Judge, at: s
     return warnings
 
 
-def _label_warnings(spec: ReadOnlyObject, at: str) -> Iterator[str]:
+def _node_label_warnings(spec: ReadOnlyObject, at: str) -> Iterator[str]:
     for key in spec.get("nodeSelector", ()):
         if key in DEPRECATED_LABELS:
             yield f"{at}.nodeSelector[{key}]: {DEPRECATED_LABELS[key]}"
@@ -78,15 +78,15 @@ def _label_warnings(spec: ReadOnlyObject, at: str) -> Iterator[str]:
             yield f"{here}.labelSelector: {NULL_SELECTOR_WARNING}"
 
 
-def _list_warnings(spec: ReadOnlyObject, at: str) -> Iterator[str]:
-    yield from _duplicates(spec.get("hostAliases", ()), "ip", f"{at}.hostAliases")
-    yield from _duplicates(spec.get("imagePullSecrets", ()), "name", f"{at}.imagePullSecrets")
+def _duplicate_item_warnings(spec: ReadOnlyObject, at: str) -> Iterator[str]:
+    yield from _warn_duplicates(spec.get("hostAliases", ()), "ip", f"{at}.hostAliases")
+    yield from _warn_duplicates(spec.get("imagePullSecrets", ()), "name", f"{at}.imagePullSecrets")
     for i, secret in enumerate(spec.get("imagePullSecrets", ())):
         if not secret.get("name"):
             yield f'{at}.imagePullSecrets[{i}].name: invalid empty name ""'
 
 
-def _duplicates(items: Sequence[ReadOnlyObject], field: str, at: str) -> Iterator[str]:
+def _warn_duplicates(items: Sequence[ReadOnlyObject], field: str, at: str) -> Iterator[str]:
     seen: set[str] = set()
     for i, item in enumerate(items):
         value = item.get(field, "")
@@ -96,7 +96,7 @@ def _duplicates(items: Sequence[ReadOnlyObject], field: str, at: str) -> Iterato
 
 
 def _fraction_warnings(amounts: ReadOnlyObject, at: str) -> Iterator[str]:
-    for name in _BYTES:
+    for name in _BYTE_RESOURCES:
         if name in amounts and parse(amounts[name]).milli() % 1000:
             yield fraction_warning(amounts[name], f"{at}[{name}]")
 
@@ -108,7 +108,7 @@ def fraction_warning(amount: str, at: str) -> str:
 
 def _profile_warnings(annotations: ReadOnlyObject, spec: ReadOnlyObject, prefix: str) -> Iterator[str]:
     if SECCOMP_POD in annotations and "seccompProfile" not in spec.get("securityContext", {}):
-        yield f"{prefix}metadata.annotations[{SECCOMP_POD}]: {_SECCOMP}"
+        yield f"{prefix}metadata.annotations[{SECCOMP_POD}]: {_SECCOMP_WARNING}"
 
 
 # hot: per container
@@ -124,14 +124,14 @@ def _container_warnings(
     if annotations:
         warnings += _container_profile_warnings(container, annotations, annotations_at, spec, is_template)
     resources = container.get("resources", {})
-    for name in _BYTES:
+    for name in _BYTE_RESOURCES:
         for kind in ("limits", "requests"):
             amount = resources.get(kind, {}).get(name)
             if amount is not None and parse(amount).milli() % 1000:
                 warnings.append(fraction_warning(amount, f"{at}.resources.{kind}[{name}]"))
     variables = container.get("env", ())
     if len(variables) > 1:
-        warnings += _hidden_variables(variables, f"{at}.env")
+        warnings += _hidden_variable_warnings(variables, f"{at}.env")
     return warnings
 
 
@@ -141,7 +141,7 @@ def _container_profile_warnings(
     context, name = container.get("securityContext", {}), container.get("name", "")
     key = SECCOMP_CONTAINER + name
     if key in annotations and "seccompProfile" not in context:
-        yield f"{at}[{key}]: {_SECCOMP}"
+        yield f"{at}[{key}]: {_SECCOMP_WARNING}"
     key = APP_ARMOR + name
     # Pods get the field from the annotation on creation and are warned about by their strategy.
     if is_template and key in annotations and "appArmorProfile" not in context:
@@ -152,10 +152,10 @@ def _container_profile_warnings(
 
 def app_armor_warning(key: str, at: str = "metadata.annotations") -> str:
     """Return the warning about an AppArmor annotation."""
-    return f"{at}[{key}]: {_APP_ARMOR}"
+    return f"{at}[{key}]: {_APP_ARMOR_WARNING}"
 
 
-def _hidden_variables(variables: Sequence[ReadOnlyObject], at: str) -> Iterator[str]:
+def _hidden_variable_warnings(variables: Sequence[ReadOnlyObject], at: str) -> Iterator[str]:
     seen: set[str] = set()
     for i, variable in enumerate(variables):
         name, value = variable.get("name", ""), variable.get("value", "")
@@ -175,18 +175,18 @@ def _port_warnings(spec: ReadOnlyObject, at: str) -> list[str]:
     earlier: dict[tuple[int, str], list[tuple[ReadOnlyObject, str]]] = {}
     for port, path in ports:
         if port.get("hostIP") and not port.get("hostPort"):
-            warnings.append(f"{path}: hostIP set without hostPort: {_go_struct(port)}")
+            warnings.append(f"{path}: hostIP set without hostPort: {_format_port_struct(port)}")
         others = earlier.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
         for other, other_path in others:
-            if len(warnings) >= _WARNINGS_MAX:
+            if len(warnings) >= _PORT_WARNINGS_MAX:
                 return warnings
-            if kind := _port_clash(port, other):
+            if kind := _classify_port_clash(port, other):
                 warnings.append(f"{path}: {kind} port definition with {other_path}")
         others.append((port, path))
     return [*warnings, *_port_name_warnings(ports)]
 
 
-def _go_struct(port: ReadOnlyObject) -> str:
+def _format_port_struct(port: ReadOnlyObject) -> str:
     shown = {
         "Name": port.get("name", ""),
         "HostPort": port.get("hostPort", 0),
@@ -198,7 +198,7 @@ def _go_struct(port: ReadOnlyObject) -> str:
     return f"{{{' '.join(f'{name}:{value}' for name, value in shown.items())}}}"
 
 
-def _port_clash(port: ReadOnlyObject, other: ReadOnlyObject) -> str:
+def _classify_port_clash(port: ReadOnlyObject, other: ReadOnlyObject) -> str:
     address, host = port.get("hostIP", ""), port.get("hostPort", 0)
     other_address, other_host = other.get("hostIP", ""), other.get("hostPort", 0)
     if (address, host) == (other_address, other_host):

@@ -9,7 +9,7 @@ from mockkube.api.validation.addresses import is_ipv6, lenient_ip
 
 FAMILIES: Final = ("IPv4", "IPv6")
 FAMILY_POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
-_KEPT: Final = "may not change once set"
+_MAY_NOT_CHANGE_DETAIL: Final = "may not change once set"
 
 
 def is_headless(spec: ReadOnlyObject) -> bool:
@@ -29,7 +29,7 @@ def validate_cluster_ips(spec: ReadOnlyObject, before: ReadOnlyObject, *, strict
     if spec.get("type") == "ExternalName":
         return []
     ips = spec.get("clusterIPs") or []
-    errors = _validate_first(spec, ips) + _validate_families(spec)
+    errors = _validate_primary_ip(spec, ips) + _validate_families(spec)
     ip_errors: list[FieldError] = []
     for index, ip in enumerate(ips):
         if index or ip != "None":
@@ -41,10 +41,10 @@ def validate_cluster_ips(spec: ReadOnlyObject, before: ReadOnlyObject, *, strict
     if len(ips) > 2:
         errors.append(invalid("spec.clusterIPs", ips, "may only hold up to 2 values"))
     # Families of malformed addresses are unknown.
-    return errors if ip_errors else errors + _validate_together(spec, ips)
+    return errors if ip_errors else errors + _validate_ips_match_families(spec, ips)
 
 
-def _validate_first(spec: ReadOnlyObject, ips: list[str]) -> list[FieldError]:
+def _validate_primary_ip(spec: ReadOnlyObject, ips: list[str]) -> list[FieldError]:
     if not spec.get("clusterIP"):
         detail = "must be empty when `clusterIP` is not specified"
         return [invalid("spec.clusterIPs", ips, detail)] if ips else []
@@ -70,7 +70,7 @@ def _validate_families(spec: ReadOnlyObject) -> list[FieldError]:
     return errors
 
 
-def _validate_together(spec: ReadOnlyObject, ips: list[str]) -> list[FieldError]:
+def _validate_ips_match_families(spec: ReadOnlyObject, ips: list[str]) -> list[FieldError]:
     errors = []
     if len(ips) > 1 and len({is_ipv6(ip) for ip in ips}) < 2:
         errors.append(invalid("spec.clusterIPs", ips, "may specify no more than one IP for each IP family"))
@@ -90,12 +90,12 @@ def validate_cluster_ip_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> 
     new, old = spec.get("clusterIPs") or [], before.get("clusterIPs") or []
     if len(new) == len(old):
         pairs = enumerate(zip(new, old, strict=True))
-        return [invalid(f"spec.clusterIPs[{i}]", new, _KEPT) for i, (ip, was) in pairs if ip != was]
+        return [invalid(f"spec.clusterIPs[{i}]", new, _MAY_NOT_CHANGE_DETAIL) for i, (ip, was) in pairs if ip != was]
     errors = []
     if not new:
         errors.append(invalid("spec.clusterIPs[0]", None, "primary clusterIP can not be unset"))
     elif old and new[0] != old[0]:
-        errors.append(invalid("spec.clusterIPs[0]", new, _KEPT))
+        errors.append(invalid("spec.clusterIPs[0]", new, _MAY_NOT_CHANGE_DETAIL))
     if len(old) > len(new) == 1:
         errors += _validate_release(spec, "clusterIP")
     return errors
@@ -110,13 +110,13 @@ def validate_family_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> list
     ips = spec.get("clusterIPs")
     if len(new) == len(old):
         changed = [family for family, was in zip(new, old, strict=True) if family != was]
-        return [invalid("spec.ipFamilies[0]", new, _KEPT) for _ in changed]
+        return [invalid("spec.ipFamilies[0]", new, _MAY_NOT_CHANGE_DETAIL) for _ in changed]
     errors = []
     if len(old) > len(new) and not ips:
         errors.append(invalid("spec.ipFamilies[0]", new or None, "primary ipFamily can not be unset"))
     if new and old and new[0] != old[0]:
         # Upstream prints the cluster IPs as the bad value, not the families.
-        errors.append(invalid("spec.ipFamilies[0]", ips, _KEPT))
+        errors.append(invalid("spec.ipFamilies[0]", ips, _MAY_NOT_CHANGE_DETAIL))
     if len(old) > len(new) == 1:
         errors += _validate_release(spec, "ipFamily")
     return errors

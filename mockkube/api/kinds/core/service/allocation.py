@@ -66,10 +66,10 @@ def node_ports_wanted(svc: ReadOnlyObject, old: ReadOnlyObject | None = None) ->
     """Return the node ports to allocate, in the order of the ports."""
     if svc["spec"].get("type") not in ("NodePort", "LoadBalancer"):
         return []
-    return _ports_of_new(svc) if old is None else _ports_of_changed(svc, old)
+    return _node_ports_of_new(svc) if old is None else _node_ports_of_updated(svc, old)
 
 
-def _ports_of_new(svc: ReadOnlyObject) -> list[NodePortWanted]:
+def _node_ports_of_new(svc: ReadOnlyObject) -> list[NodePortWanted]:
     # upstream 1.36: pkg/registry/core/service/storage/alloc.go, initNodePorts
     ports = svc["spec"].get("ports") or []
     requests: list[NodePortWanted] = []
@@ -89,7 +89,7 @@ def _ports_of_new(svc: ReadOnlyObject) -> list[NodePortWanted]:
     return requests
 
 
-def _ports_of_changed(svc: ReadOnlyObject, old: ReadOnlyObject) -> list[NodePortWanted]:
+def _node_ports_of_updated(svc: ReadOnlyObject, old: ReadOnlyObject) -> list[NodePortWanted]:
     # upstream 1.36: pkg/registry/core/service/storage/alloc.go, updateNodePorts
     allocated = node_ports_held(old)
     requests = []
@@ -113,12 +113,12 @@ def settle_create(svc: Object, families: Sequence[str]) -> list[FieldError]:
     spec = svc["spec"]
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
-    return _settle_families(spec, {}, families)
+    return _init_ip_families(spec, {}, families)
 
 
 def settle_update(svc: Object, old: ReadOnlyObject, families: Sequence[str]) -> list[FieldError]:
     """Restore allocated values that the update omits, then fill in families."""
-    _keep_allocated(svc, old)
+    _patch_allocated_values(svc, old)
     spec, before = svc["spec"], old["spec"]
     if before.get("clusterIPs") and not spec.get("clusterIPs") and before.get("clusterIP") == spec.get("clusterIP"):
         spec["clusterIPs"] = before["clusterIPs"]
@@ -128,10 +128,10 @@ def settle_update(svc: Object, old: ReadOnlyObject, families: Sequence[str]) -> 
             spec.pop("clusterIPs", None)
         else:
             spec["clusterIPs"] = [spec.get("clusterIP", "")]
-    return _settle_families(spec, before, families)
+    return _init_ip_families(spec, before, families)
 
 
-def _keep_allocated(svc: Object, old: ReadOnlyObject) -> None:
+def _patch_allocated_values(svc: Object, old: ReadOnlyObject) -> None:
     spec, before = svc["spec"], old["spec"]
     # Clients that PUT what they once created must not lose allocated values.
     if needs_cluster_ip(old) and needs_cluster_ip(svc):
@@ -155,11 +155,11 @@ def _keep_node_ports(spec: Object, before: ReadOnlyObject) -> None:
             port["nodePort"] = number
 
 
-def _settle_families(spec: Object, before: ReadOnlyObject, families: Sequence[str]) -> list[FieldError]:
+def _init_ip_families(spec: Object, before: ReadOnlyObject, families: Sequence[str]) -> list[FieldError]:
     # upstream 1.36: pkg/registry/core/service/storage/alloc.go, initIPFamilyFields
     # A service that prefers dual-stack is not upgraded by an unrelated update, though the cluster may be dual-stack by
     # now.
-    if spec.get("type") == "ExternalName" or _keeps_preference(spec, before):
+    if spec.get("type") == "ExternalName" or _is_unchanged_prefer_dual_stack(spec, before):
         return []
     headless = spec.get("clusterIP") == "None" and not spec.get("selector")
     if spec.get("ipFamilyPolicy") is None:
@@ -169,14 +169,14 @@ def _settle_families(spec: Object, before: ReadOnlyObject, families: Sequence[st
     if errors:
         return errors
     if before:
-        errors += _release_secondary(spec, before)
-    errors += _validate_stack(spec) + _read_families(spec, families)
+        errors += _release_secondary_ip(spec, before)
+    errors += _validate_single_stack(spec) + _infer_families_from_ips(spec, families)
     if errors:
         return errors
-    return _fill_families(spec, families, headless=headless)
+    return _default_ip_families(spec, families, headless=headless)
 
 
-def _keeps_preference(spec: ReadOnlyObject, before: ReadOnlyObject) -> bool:
+def _is_unchanged_prefer_dual_stack(spec: ReadOnlyObject, before: ReadOnlyObject) -> bool:
     """Return whether a PreferDualStack service is unchanged."""
     same = all(spec.get(name) == before.get(name) for name in ("clusterIP", "clusterIPs", "ipFamilies"))
     typed = before.get("type") == spec.get("type")
@@ -184,7 +184,7 @@ def _keeps_preference(spec: ReadOnlyObject, before: ReadOnlyObject) -> bool:
     return bool(before) and typed and preferring and same
 
 
-def _release_secondary(spec: Object, before: ReadOnlyObject) -> list[FieldError]:
+def _release_secondary_ip(spec: Object, before: ReadOnlyObject) -> list[FieldError]:
     names = ("clusterIPs", "ipFamilies")
     if spec["ipFamilyPolicy"] == "SingleStack":
         for name in names:
@@ -200,7 +200,7 @@ def _release_secondary(spec: Object, before: ReadOnlyObject) -> list[FieldError]
     return errors
 
 
-def _validate_stack(spec: ReadOnlyObject) -> list[FieldError]:
+def _validate_single_stack(spec: ReadOnlyObject) -> list[FieldError]:
     if spec["ipFamilyPolicy"] != "SingleStack":
         return []
     detail = "must be 'RequireDualStack' or 'PreferDualStack' when multiple {} are specified"
@@ -212,7 +212,7 @@ def _validate_stack(spec: ReadOnlyObject) -> list[FieldError]:
     ]
 
 
-def _read_families(spec: Object, families: Sequence[str]) -> list[FieldError]:
+def _infer_families_from_ips(spec: Object, families: Sequence[str]) -> list[FieldError]:
     """Append the families of the given cluster IPs."""
     errors = []
     for index, ip in enumerate(spec.get("clusterIPs") or []):
@@ -229,10 +229,10 @@ def _read_families(spec: Object, families: Sequence[str]) -> list[FieldError]:
     return errors
 
 
-def _fill_families(spec: Object, families: Sequence[str], *, headless: bool) -> list[FieldError]:
+def _default_ip_families(spec: Object, families: Sequence[str], *, headless: bool) -> list[FieldError]:
     given = list(spec.get("ipFamilies") or [])
     if not headless:
-        errors = _validate_configured(spec, given, families)
+        errors = _validate_configured_families(spec, given, families)
         if errors:
             return errors
     given = given or [families[0]]
@@ -243,7 +243,9 @@ def _fill_families(spec: Object, families: Sequence[str], *, headless: bool) -> 
     return []
 
 
-def _validate_configured(spec: ReadOnlyObject, given: Sequence[str], families: Sequence[str]) -> list[FieldError]:
+def _validate_configured_families(
+    spec: ReadOnlyObject, given: Sequence[str], families: Sequence[str]
+) -> list[FieldError]:
     errors = []
     if spec["ipFamilyPolicy"] == "RequireDualStack" and len(families) < 2:
         detail = "this cluster is not configured for dual-stack services"

@@ -17,14 +17,14 @@ def service_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         name_of(obj),
         string(obj, "spec", "type"),
         str(cluster_ips[0]) if cluster_ips else NONE,
-        _external(obj),
-        ",".join(_port(port) for port in sections(obj, "spec", "ports")) or NONE,
+        _format_external_ips(obj),
+        ",".join(_format_port(port) for port in sections(obj, "spec", "ports")) or NONE,
         age(obj, now),
         format_labels(section(obj, "spec", "selector")),
     ]
 
 
-def _external(obj: ReadOnlyObject) -> str:
+def _format_external_ips(obj: ReadOnlyObject) -> str:
     external = [str(address) for address in elements(obj, "spec", "externalIPs")]
     match string(obj, "spec", "type"):
         case "ClusterIP" | "NodePort":
@@ -36,7 +36,7 @@ def _external(obj: ReadOnlyObject) -> str:
     return UNKNOWN
 
 
-def _port(port: ReadOnlyObject) -> str:
+def _format_port(port: ReadOnlyObject) -> str:
     node_port = number(port, "nodePort")
     numbers = f"{number(port, 'port')}:{node_port}" if node_port > 0 else str(number(port, "port"))
     return f"{numbers}/{string(port, 'protocol')}"

@@ -22,14 +22,14 @@ from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.numbers import port_or_name, validate_port
 from mockkube.features.capabilities import Capabilities
 
-_AFFINITY_SECONDS = 3 * 60 * 60
+_AFFINITY_SECONDS_DEFAULT = 3 * 60 * 60
 
 
 def default_service(service: Object, caps: Capabilities) -> None:
     """Default type, session affinity, ports and traffic policies."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_Service
     spec = service.setdefault("spec", {})
-    _default_affinity(spec)
+    _default_session_affinity(spec)
     kind = spec.setdefault("type", "ClusterIP")
     for port in spec.get("ports", ()):
         port.setdefault("protocol", "TCP")
@@ -46,14 +46,14 @@ def default_service(service: Object, caps: Capabilities) -> None:
                 ingress.setdefault("ipMode", "VIP")
 
 
-def _default_affinity(spec: Object) -> None:
+def _default_session_affinity(spec: Object) -> None:
     affinity = spec.setdefault("sessionAffinity", "None")
     if affinity == "None":
         spec.pop("sessionAffinityConfig", None)
     elif affinity == "ClientIP":
         client = spec.get("sessionAffinityConfig", {}).get("clientIP", {})
         if "timeoutSeconds" not in client:
-            spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS}}
+            spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS_DEFAULT}}
 
 
 HINTS: Final = "service.kubernetes.io/topology-aware-hints"
@@ -103,8 +103,8 @@ class ServiceStrategy(StatusStrategy):
             return _validate_status(new, old, judge)
         errors = addresses.validate_cluster_ip_change(new["spec"], old["spec"])
         errors += addresses.validate_family_change(new["spec"], old["spec"])
-        errors += _validate_class_change(new["spec"], old["spec"])
-        needs_port = _needs_health_check(new["spec"]) and _needs_health_check(old["spec"])
+        errors += _validate_load_balancer_class_update(new["spec"], old["spec"])
+        needs_port = _needs_health_check_port(new["spec"]) and _needs_health_check_port(old["spec"])
         if needs_port and new["spec"].get("healthCheckNodePort") != old["spec"].get("healthCheckNodePort"):
             errors.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
         return errors + validate_service(new, old, judge)
@@ -125,7 +125,7 @@ class ServiceStrategy(StatusStrategy):
             return service_warnings(new)
         return [
             warning
-            for index, each in enumerate(_ingress(new))
+            for index, each in enumerate(_load_balancer_ingress(new))
             for warning in ip_warnings(each.get("ip", ""), f"status.loadBalancer.ingress[{index}]")
         ]
 
@@ -142,11 +142,11 @@ def validate_service(obj: ReadOnlyObject, old: ReadOnlyObject | None, judge: Jud
     # upstream 1.36: pkg/apis/core/validation/validation.go, validateService
     spec, before = obj["spec"], (old or {}).get("spec") or {}
     strict = judge.caps.enabled(STRICT_GATE)
-    errors = _validate_hints(obj["metadata"].get("annotations") or {})
-    errors += _validate_type_needs(spec)
+    errors = _validate_topology_annotations(obj["metadata"].get("annotations") or {})
+    errors += _validate_type_requirements(spec)
     errors += _validate_ports(spec)
     errors += validate_labels(spec.get("selector") or {}, "spec.selector")
-    errors += _validate_affinity(spec)
+    errors += _validate_session_affinity(spec)
     errors += addresses.validate_cluster_ips(spec, before, strict=strict)
     for index, ip in enumerate(spec.get("externalIPs") or []):
         at = f"spec.externalIPs[{index}]"
@@ -160,14 +160,14 @@ def validate_service(obj: ReadOnlyObject, old: ReadOnlyObject | None, judge: Jud
     return errors + _validate_internal_traffic(spec, judge)
 
 
-def _validate_hints(annotations: ReadOnlyObject) -> list[FieldError]:
+def _validate_topology_annotations(annotations: ReadOnlyObject) -> list[FieldError]:
     if HINTS in annotations and MODE in annotations and annotations[HINTS] != annotations[MODE]:
         detail = f"must match annotations[{HINTS}] when both are specified"
         return [invalid(keyed("metadata.annotations", MODE), annotations[MODE], detail)]
     return []
 
 
-def _validate_type_needs(spec: ReadOnlyObject) -> list[FieldError]:
+def _validate_type_requirements(spec: ReadOnlyObject) -> list[FieldError]:
     kind, headless = spec.get("type"), addresses.is_headless(spec)
     errors = []
     if not spec.get("ports") and not headless and kind != "ExternalName":
@@ -205,7 +205,7 @@ def _validate_ports(spec: ReadOnlyObject) -> list[FieldError]:
     return errors
 
 
-def _validate_affinity(spec: ReadOnlyObject) -> list[FieldError]:
+def _validate_session_affinity(spec: ReadOnlyObject) -> list[FieldError]:
     affinity, config = spec.get("sessionAffinity"), spec.get("sessionAffinityConfig")
     errors = required_one_of(affinity, "spec.sessionAffinity", ("ClientIP", "None"))
     at = "spec.sessionAffinityConfig"
@@ -292,10 +292,10 @@ def _validate_load_balancer(spec: ReadOnlyObject) -> list[FieldError]:
     if is_load_balancer and spec.get("allocateLoadBalancerNodePorts") is None:
         # The path without `spec.` is upstream's.
         errors.append(required("allocateLoadBalancerNodePorts"))
-    return errors + _validate_class(spec)
+    return errors + _validate_load_balancer_class(spec)
 
 
-def _validate_class(spec: ReadOnlyObject) -> list[FieldError]:
+def _validate_load_balancer_class(spec: ReadOnlyObject) -> list[FieldError]:
     name = spec.get("loadBalancerClass")
     if name is None:
         return []
@@ -304,15 +304,15 @@ def _validate_class(spec: ReadOnlyObject) -> list[FieldError]:
     return qualified(name, "spec.loadBalancerClass")
 
 
-def _validate_class_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
+def _validate_load_balancer_class_update(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
     name = spec.get("loadBalancerClass")
     changed = spec.get("type") == before.get("type") == "LoadBalancer" and name != before.get("loadBalancerClass")
     # Another load balancer implementation would take the service over while the first still serves it.
     errors = [invalid("spec.loadBalancerClass", name, "may not change once set")] if changed else []
-    return errors + _validate_class(spec)
+    return errors + _validate_load_balancer_class(spec)
 
 
-def _needs_health_check(spec: ReadOnlyObject) -> bool:
+def _needs_health_check_port(spec: ReadOnlyObject) -> bool:
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
@@ -323,7 +323,7 @@ def _validate_external_traffic(spec: ReadOnlyObject) -> list[FieldError]:
     else:
         errors = [invalid(at, policy, "may only be set for externally-accessible services")] if policy else []
     at, number = "spec.healthCheckNodePort", spec.get("healthCheckNodePort", 0)
-    if _needs_health_check(spec):
+    if _needs_health_check_port(spec):
         errors += validate_port(number, at) if number else [required(at)]
     elif number:
         detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
@@ -345,15 +345,15 @@ def _validate_internal_traffic(spec: ReadOnlyObject, judge: Judge) -> list[Field
     return errors
 
 
-def _ingress(obj: ReadOnlyObject) -> list[Object]:
+def _load_balancer_ingress(obj: ReadOnlyObject) -> list[Object]:
     return ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
 
 
 def _validate_status(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-    at, ingress = "status.loadBalancer.ingress", _ingress(new)
+    at, ingress = "status.loadBalancer.ingress", _load_balancer_ingress(new)
     if ingress and new["spec"].get("type") != "LoadBalancer":
         return [forbidden(at, "may only be used when `spec.type` is 'LoadBalancer'")]
-    stored = [each.get("ip", "") for each in _ingress(old)]
+    stored = [each.get("ip", "") for each in _load_balancer_ingress(old)]
     errors: list[FieldError] = []
     for index, each in enumerate(ingress):
         errors += _validate_ingress(each, f"{at}[{index}]", stored, strict=judge.caps.enabled(STRICT_GATE))

@@ -17,13 +17,13 @@ def drop_for_type(new: Object, old: ReadOnlyObject) -> None:
     if before.get("type") in ported and spec.get("type") not in ported and _node_ports(before) >= _node_ports(spec):
         for port in spec.get("ports") or []:
             port.pop("nodePort", None)
-    if _checks_health(before) and not _checks_health(spec):
-        _drop_same(spec, before, "healthCheckNodePort")
+    if _uses_health_check_port(before) and not _uses_health_check_port(spec):
+        _drop_if_unchanged(spec, before, "healthCheckNodePort")
     if before.get("type") == "LoadBalancer" != spec.get("type"):
-        _drop_same(spec, before, "allocateLoadBalancerNodePorts")
-        _drop_same(spec, before, "loadBalancerClass")
+        _drop_if_unchanged(spec, before, "allocateLoadBalancerNodePorts")
+        _drop_if_unchanged(spec, before, "loadBalancerClass")
     if externally_accessible(before) and not externally_accessible(spec):
-        _drop_same(spec, before, "externalTrafficPolicy")
+        _drop_if_unchanged(spec, before, "externalTrafficPolicy")
     if spec.get("type") != "LoadBalancer" and (new.get("status") or {}).get("loadBalancer"):
         new["status"] = {**new["status"], "loadBalancer": {}}
 
@@ -32,11 +32,11 @@ def _drop_addresses(spec: Object, before: ReadOnlyObject) -> None:
     if all(spec.get(name) == before.get(name) for name in ("clusterIP", "clusterIPs")):
         spec.pop("clusterIP", None)
         spec.pop("clusterIPs", None)
-    _drop_same(spec, before, "ipFamilies")
-    _drop_same(spec, before, "ipFamilyPolicy")
+    _drop_if_unchanged(spec, before, "ipFamilies")
+    _drop_if_unchanged(spec, before, "ipFamilyPolicy")
 
 
-def _drop_same(spec: Object, before: ReadOnlyObject, name: str) -> None:
+def _drop_if_unchanged(spec: Object, before: ReadOnlyObject, name: str) -> None:
     if name in spec and spec[name] == before.get(name):
         del spec[name]
 
@@ -45,5 +45,5 @@ def _node_ports(spec: ReadOnlyObject) -> set[Any]:
     return {port["nodePort"] for port in spec.get("ports") or [] if port.get("nodePort")}
 
 
-def _checks_health(spec: ReadOnlyObject) -> bool:
+def _uses_health_check_port(spec: ReadOnlyObject) -> bool:
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"

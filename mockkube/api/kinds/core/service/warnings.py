@@ -17,10 +17,10 @@ def service_warnings(obj: ReadOnlyObject) -> list[str]:
     if _HINTS in (obj["metadata"].get("annotations") or {}):
         warnings.append(f"annotation {_HINTS} is deprecated, please use {_MODE} instead")
     if spec.get("clusterIP", "None") != "None":
-        warnings += _each(spec.get("clusterIPs") or [], "spec.clusterIPs")
+        warnings += _each_ip_warnings(spec.get("clusterIPs") or [], "spec.clusterIPs")
     if headless:
         warnings += _headless_warnings(spec)
-    warnings += _each(external, "spec.externalIPs")
+    warnings += _each_ip_warnings(external, "spec.externalIPs")
     if external and not headless and not is_external_name:
         warnings.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
     warnings += ip_warnings(spec.get("loadBalancerIP", ""), "spec.loadBalancerIP")
@@ -42,5 +42,5 @@ def _headless_warnings(spec: ReadOnlyObject) -> list[str]:
     return [f"spec.{name} is ignored for headless services" for name in ignored]
 
 
-def _each(ips: list[str], at: str) -> list[str]:
+def _each_ip_warnings(ips: list[str], at: str) -> list[str]:
     return [warning for index, ip in enumerate(ips) for warning in ip_warnings(ip, f"{at}[{index}]")]

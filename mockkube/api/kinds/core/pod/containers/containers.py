@@ -32,8 +32,8 @@ _MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
 _RESTART_POLICIES: Final = ("Always", "Never", "OnFailure")
 _RULES_MAX: Final = 20
 _EXIT_CODES_MAX: Final = 255
-_EPHEMERAL_TEXT: Final = "cannot be set for an Ephemeral Container"
-_EPHEMERAL_REFUSED: Final = (
+_EPHEMERAL_DETAIL: Final = "cannot be set for an Ephemeral Container"
+_EPHEMERAL_FORBIDDEN_FIELDS: Final = (
     "ports",
     "resources",
     "resizePolicy",
@@ -44,7 +44,7 @@ _EPHEMERAL_REFUSED: Final = (
     "startupProbe",
     "lifecycle",
 )
-_SIDECAR_ONLY: Final = "may not be set for init containers without restartPolicy=Always"
+_SIDECAR_ONLY_DETAIL: Final = "may not be set for init containers without restartPolicy=Always"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +81,18 @@ def validate_containers(containers: Sequence[ReadOnlyObject], at: str, around: S
     for i, container in enumerate(containers):
         here = f"{at}[{i}]"
         errors += _validate_container(container, here, around)
-        errors += _validate_unique(container, here, seen)
+        errors += _validate_unique_name(container, here, seen)
         if "lifecycle" in container:
             errors += validate_lifecycle(container["lifecycle"], f"{here}.lifecycle", around.handlers)
         errors += validate_probes(container, here, around.handlers)
         if around.rules.restart_rules:
-            errors += _validate_restart(container, here, around.rules)
+            errors += _validate_container_restart(container, here, around.rules)
         elif "restartPolicy" in container:
             errors.append(forbidden(f"{here}.restartPolicy", "may not be set for non-init containers"))
     return errors + _validate_host_ports(containers, at)
 
 
-def _validate_unique(container: ReadOnlyObject, at: str, seen: set[str]) -> list[FieldError]:
+def _validate_unique_name(container: ReadOnlyObject, at: str, seen: set[str]) -> list[FieldError]:
     name = container.get("name", "")
     if name in seen:
         return [duplicate(f"{at}.name", name)]
@@ -109,11 +109,11 @@ def validate_init_containers(
     for i, container in enumerate(containers):
         here = f"{at}[{i}]"
         errors += _validate_container(container, here, around)
-        errors += _validate_init_restart(container, here, around.rules)
+        errors += _validate_init_restart_policy(container, here, around.rules)
         # A missing name is reported as required; it is also a duplicate only if a regular container lacks its name,
         # too.
         if container.get("name") or "" in seen:
-            errors += _validate_unique(container, here, seen)
+            errors += _validate_unique_name(container, here, seen)
         # Init containers run one after the other, so the same host port in two of them is no conflict.
         errors += _validate_host_ports((container,), at)
         errors += _validate_init_handlers(container, here, around)
@@ -126,7 +126,7 @@ def is_sidecar(container: ReadOnlyObject) -> bool:
     return container.get("restartPolicy") == "Always"
 
 
-def _validate_init_restart(container: ReadOnlyObject, at: str, rules: ContainerRules) -> list[FieldError]:
+def _validate_init_restart_policy(container: ReadOnlyObject, at: str, rules: ContainerRules) -> list[FieldError]:
     policy, restart_rules = container.get("restartPolicy"), container.get("restartPolicyRules", ())
     if policy is None:
         text = "must specify restartPolicy when restart rules are used"
@@ -134,7 +134,7 @@ def _validate_init_restart(container: ReadOnlyObject, at: str, rules: ContainerR
     if not rules.restart_rules:
         return [] if policy == "Always" else [not_supported(f"{at}.restartPolicy", policy, ("Always",))]
     if policy != "Always" or rules.restart_all:
-        return _validate_restart(container, at, rules)
+        return _validate_container_restart(container, at, rules)
     text = "restartPolicyRules are not allowed for init containers with restart policy Always"
     return [forbidden(f"{at}.restartPolicyRules", text)] if restart_rules else []
 
@@ -142,7 +142,7 @@ def _validate_init_restart(container: ReadOnlyObject, at: str, rules: ContainerR
 def _validate_init_handlers(container: ReadOnlyObject, at: str, around: Surroundings) -> list[FieldError]:
     if not is_sidecar(container):
         kinds = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
-        return [forbidden(f"{at}.{kind}", _SIDECAR_ONLY) for kind in kinds if kind in container]
+        return [forbidden(f"{at}.{kind}", _SIDECAR_ONLY_DETAIL) for kind in kinds if kind in container]
     errors: list[FieldError] = []
     if "lifecycle" in container:
         errors += validate_lifecycle(container["lifecycle"], f"{at}.lifecycle", around.handlers)
@@ -175,19 +175,19 @@ def validate_ephemeral_containers(
         here = f"{at}[{i}]"
         errors += _validate_container(container, here, around)
         errors += validate_trimmed_image(container, here)
-        errors += _validate_unique(container, here, seen)
+        errors += _validate_unique_name(container, here, seen)
         target = container.get("targetContainerName")
         if target and target not in others:
             errors.append(not_found(f"{here}.targetContainerName", target))
         errors += [
-            forbidden(f"{here}.{name}", _EPHEMERAL_TEXT)
-            for name in _EPHEMERAL_REFUSED
+            forbidden(f"{here}.{name}", _EPHEMERAL_DETAIL)
+            for name in _EPHEMERAL_FORBIDDEN_FIELDS
             # `resources` is a struct in Go and so always present: it counts only if it is not empty.
             if container.get(name) or (name != "resources" and name in container)
         ]
         for j, mount in enumerate(container.get("volumeMounts", ())):
             paths = [name for name in ("subPath", "subPathExpr") if mount.get(name)]
-            errors += [forbidden(f"{here}.volumeMounts[{j}].{name}", _EPHEMERAL_TEXT) for name in paths]
+            errors += [forbidden(f"{here}.volumeMounts[{j}].{name}", _EPHEMERAL_DETAIL) for name in paths]
     return errors
 
 
@@ -212,7 +212,7 @@ def _validate_container(container: ReadOnlyObject, at: str, around: Surroundings
         errors.append(required(f"{at}.image"))
     policy = container.get("terminationMessagePolicy")
     if policy not in _MESSAGE_POLICIES:
-        errors.append(_unknown(policy, f"{at}.terminationMessagePolicy", _MESSAGE_POLICIES))
+        errors.append(_unsupported_or_missing(policy, f"{at}.terminationMessagePolicy", _MESSAGE_POLICIES))
     if "ports" in container:
         errors += _validate_ports(container["ports"], f"{at}.ports")
     if "env" in container:
@@ -236,13 +236,13 @@ def _validate_container(container: ReadOnlyObject, at: str, around: Surroundings
     return errors
 
 
-def _unknown(value: str | None, at: str, known: Sequence[str]) -> FieldError:
+def _unsupported_or_missing(value: str | None, at: str, known: Sequence[str]) -> FieldError:
     return not_supported(at, value, known) if value else required(at)
 
 
 def validate_pull_policy(policy: str | None, at: str) -> list[FieldError]:
     """Validate imagePullPolicy."""
-    return [] if policy in _PULL_POLICIES else [_unknown(policy, at, _PULL_POLICIES)]
+    return [] if policy in _PULL_POLICIES else [_unsupported_or_missing(policy, at, _PULL_POLICIES)]
 
 
 def _validate_ports(ports: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
@@ -261,7 +261,7 @@ def _validate_ports(ports: Sequence[ReadOnlyObject], at: str) -> list[FieldError
             errors += [invalid(f"{here}.hostPort", host, text) for text in names.port_number(host)]
         protocol = port.get("protocol")
         if protocol not in _PROTOCOLS:
-            errors.append(_unknown(protocol, f"{here}.protocol", _PROTOCOLS))
+            errors.append(_unsupported_or_missing(protocol, f"{here}.protocol", _PROTOCOLS))
     return errors
 
 
@@ -299,7 +299,7 @@ def _validate_resize_policy(policies: Sequence[ReadOnlyObject], at: str, pod_res
         seen.add(name)
         for value, known in ((name, ("cpu", "memory")), (restart, ("NotRequired", "RestartContainer"))):
             if value not in known:
-                errors.append(_unknown(value, at, known))
+                errors.append(_unsupported_or_missing(value, at, known))
         # A container that never restarts cannot be resized by a restart.
         if pod_restart == "Never" and restart != "NotRequired":
             text = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
@@ -307,7 +307,7 @@ def _validate_resize_policy(policies: Sequence[ReadOnlyObject], at: str, pod_res
     return errors
 
 
-def _validate_restart(container: ReadOnlyObject, at: str, rules: ContainerRules) -> list[FieldError]:
+def _validate_container_restart(container: ReadOnlyObject, at: str, rules: ContainerRules) -> list[FieldError]:
     policy, restart_rules = container.get("restartPolicy"), container.get("restartPolicyRules", ())
     errors: list[FieldError] = []
     if policy is None:

@@ -23,7 +23,7 @@ _ENV_FIELDS: Final = (
     "status.podIP",
     "status.podIPs",
 )
-_KNOWN_FIELDS: Final = frozenset(
+_CONVERTIBLE_FIELDS: Final = frozenset(
     (
         *_ENV_FIELDS,
         "metadata.annotations",
@@ -37,8 +37,8 @@ _RESOURCES: Final = tuple(
     f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "ephemeral-storage", "memory")
 )
 _HUGE_PAGES: Final = ("requests.hugepages-", "limits.hugepages-")
-_SIZES: Final = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
-_SIZES_TEXT: Final = f"only divisor's values {', '.join(_SIZES)} are supported with the"
+_DIVISORS: Final = ("1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei")
+_DIVISORS_DETAIL: Final = f"only divisor's values {', '.join(_DIVISORS)} are supported with the"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,11 @@ def validate_env(variables: Sequence[ReadOnlyObject], at: str, rules: EnvRules) 
         else:
             errors += [invalid(f"{at}[{i}].name", name, text) for text in check_name(name)]
         if "valueFrom" in variable:
-            errors += _validate_source(variable, f"{at}[{i}].valueFrom", rules)
+            errors += _validate_value_from(variable, f"{at}[{i}].valueFrom", rules)
     return errors
 
 
-def _validate_source(variable: ReadOnlyObject, at: str, rules: EnvRules) -> list[FieldError]:
+def _validate_value_from(variable: ReadOnlyObject, at: str, rules: EnvRules) -> list[FieldError]:
     source = variable["valueFrom"]
     errors: list[FieldError] = []
     given = 0
@@ -99,7 +99,7 @@ def validate_field_reference(reference: ReadOnlyObject, at: str, fields: Collect
     if not label:
         return [required(f"{at}.fieldPath")]
     path, subscript = _split_subscript(label)
-    if text := _conversion_error(version, label, path, subscript):
+    if text := _find_conversion_error(version, label, path, subscript):
         return [invalid(f"{at}.fieldPath", label, f"error converting fieldPath: {text}")]
     if subscript is not None:
         # Upstream lowers annotation keys before it validates them, and prints the lowered key.
@@ -110,13 +110,13 @@ def validate_field_reference(reference: ReadOnlyObject, at: str, fields: Collect
     return [] if field in fields else [not_supported(f"{at}.fieldPath", field, sorted(fields))]
 
 
-def _conversion_error(version: str, label: str, path: str, subscript: str | None) -> str:
+def _find_conversion_error(version: str, label: str, path: str, subscript: str | None) -> str:
     if version != "v1":
         return f"unsupported pod version: {version}"
     if subscript is not None:
         subscripted = path in ("metadata.annotations", "metadata.labels")
         return "" if subscripted else f"field label does not support subscript: {label}"
-    known = label in _KNOWN_FIELDS or label == "spec.host"
+    known = label in _CONVERTIBLE_FIELDS or label == "spec.host"
     return "" if known else f"field label not supported: {label}"
 
 
@@ -128,7 +128,7 @@ def _split_subscript(path: str) -> tuple[str, str | None]:
     return (head, key) if bracket and head else (path, None)
 
 
-def _validate_env_resource(reference: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_env_resource_field(reference: ReadOnlyObject, at: str) -> list[FieldError]:
     return validate_resource_reference(reference, at, named=False)
 
 
@@ -143,24 +143,24 @@ def validate_resource_reference(reference: ReadOnlyObject, at: str, *, named: bo
     elif resource not in _RESOURCES and not resource.startswith(_HUGE_PAGES):
         errors.append(not_supported(f"{at}.resource", resource, _RESOURCES))
     divisor = reference.get("divisor", "0")
-    if parse(divisor).sign and (text := _divisor_error(resource, divisor)):
+    if parse(divisor).sign and (text := _find_divisor_error(resource, divisor)):
         # Upstream prints the resource as the bad value, not the divisor.
         errors.append(invalid(f"{at}.divisor", resource, text))
     return errors
 
 
-def _divisor_error(resource: str, divisor: str) -> str:
+def _find_divisor_error(resource: str, divisor: str) -> str:
     name = resource.partition(".")[2]
     if resource in ("limits.cpu", "requests.cpu"):
         return "" if divisor in ("1m", "1") else "only divisor's values 1m and 1 are supported with the cpu resource"
-    if divisor in _SIZES:
+    if divisor in _DIVISORS:
         return ""
     if resource in _RESOURCES:
-        return f"{_SIZES_TEXT} {'memory' if name == 'memory' else 'local ephemeral storage'} resource"
-    return f"{_SIZES_TEXT} hugepages resource" if resource.startswith(_HUGE_PAGES) else ""
+        return f"{_DIVISORS_DETAIL} {'memory' if name == 'memory' else 'local ephemeral storage'} resource"
+    return f"{_DIVISORS_DETAIL} hugepages resource" if resource.startswith(_HUGE_PAGES) else ""
 
 
-def _validate_key(reference: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_key_selector(reference: ReadOnlyObject, at: str) -> list[FieldError]:
     name, key = reference.get("name", ""), reference.get("key", "")
     errors = [invalid(f"{at}.name", name, text) for text in names.dns_subdomain(name)]
     if not key:
@@ -168,7 +168,7 @@ def _validate_key(reference: ReadOnlyObject, at: str) -> list[FieldError]:
     return errors + [invalid(f"{at}.key", key, text) for text in names.config_map_key(key)]
 
 
-def _validate_file_key(reference: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_file_key_selector(reference: ReadOnlyObject, at: str) -> list[FieldError]:
     errors: list[FieldError] = []
     for name, check in (("key", names.relaxed_env_var_name), ("volumeName", names.dns_label)):
         value = reference.get(name, "")
@@ -182,10 +182,10 @@ def _validate_file_key(reference: ReadOnlyObject, at: str) -> list[FieldError]:
 
 _SOURCES: Final[dict[str, Callable[[ReadOnlyObject, str], list[FieldError]]]] = {
     "fieldRef": _validate_env_field,
-    "resourceFieldRef": _validate_env_resource,
-    "configMapKeyRef": _validate_key,
-    "secretKeyRef": _validate_key,
-    "fileKeyRef": _validate_file_key,
+    "resourceFieldRef": _validate_env_resource_field,
+    "configMapKeyRef": _validate_key_selector,
+    "secretKeyRef": _validate_key_selector,
+    "fileKeyRef": _validate_file_key_selector,
 }
 
 
@@ -198,7 +198,7 @@ def validate_env_from(sources: Sequence[ReadOnlyObject], at: str, rules: EnvRule
             errors += [invalid(f"{at}[{i}].prefix", prefix, text) for text in check_name(prefix)]
         given = [name for name in ("configMapRef", "secretRef") if name in source]
         for kind in given:
-            errors += _validate_whole(source[kind], f"{at}[{i}].{kind}")
+            errors += _validate_env_from_reference(source[kind], f"{at}[{i}].{kind}")
         if not given:
             errors.append(invalid(at, "", "must specify one of: `configMapRef` or `secretRef`"))
         elif len(given) > 1:
@@ -206,7 +206,7 @@ def validate_env_from(sources: Sequence[ReadOnlyObject], at: str, rules: EnvRule
     return errors
 
 
-def _validate_whole(source: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_env_from_reference(source: ReadOnlyObject, at: str) -> list[FieldError]:
     name = source.get("name")
     if not name:
         return [required(f"{at}.name")]

@@ -9,8 +9,8 @@ from mockkube.api.fields import FieldError, forbidden, invalid, not_found, not_s
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.paths import validate_descending_path, validate_no_backsteps
 
-_PROPAGATIONS: Final = ("Bidirectional", "HostToContainer", "None")
-_RECURSIVE: Final = ("Disabled", "Enabled", "IfPossible")
+_PROPAGATION_MODES: Final = ("Bidirectional", "HostToContainer", "None")
+_RECURSIVE_READ_ONLY_MODES: Final = ("Disabled", "Enabled", "IfPossible")
 Volumes = Mapping[str, ReadOnlyObject]
 
 
@@ -34,14 +34,14 @@ def validate_volume_mounts(
             errors.append(invalid(f"{at}[{i}].mountPath", path, "must be unique"))
         seen.add(path)
         if devices:
-            errors += _validate_against(devices, device_paths, name, path, f"{at}[{i}].mountPath", "volumeDevices")
+            errors += _validate_not_taken(devices, device_paths, name, path, f"{at}[{i}].mountPath", "volumeDevices")
         # A mount with nothing but name and path, by far the most common, needs no further checks.
         if len(mount) > 2:
-            errors += _validate_options(mount, at, f"{at}[{i}]", container)
+            errors += _validate_mount_options(mount, at, f"{at}[{i}]", container)
     return errors
 
 
-def _validate_against(
+def _validate_not_taken(
     others: Mapping[str, str], other_paths: Collection[str], name: str, path: str, at: str, other_field: str
 ) -> list[FieldError]:
     """Reject a name or path that a device (or, for devices, a mount) already has."""
@@ -53,7 +53,7 @@ def _validate_against(
     return errors
 
 
-def _validate_options(mount: ReadOnlyObject, at: str, here: str, container: ReadOnlyObject) -> list[FieldError]:
+def _validate_mount_options(mount: ReadOnlyObject, at: str, here: str, container: ReadOnlyObject) -> list[FieldError]:
     """Validate subPath, propagation and recursiveReadOnly of a mount."""
     errors: list[FieldError] = []
     if path := mount.get("subPath"):
@@ -67,22 +67,22 @@ def _validate_options(mount: ReadOnlyObject, at: str, here: str, container: Read
     if "mountPropagation" in mount:
         errors += _validate_propagation(mount["mountPropagation"], f"{at}.mountPropagation", container)
     if "recursiveReadOnly" in mount:
-        errors += _validate_recursive(mount, f"{at}.recursiveReadOnly")
+        errors += _validate_recursive_read_only(mount, f"{at}.recursiveReadOnly")
     return errors
 
 
 def _validate_propagation(propagation: str, at: str, container: ReadOnlyObject) -> list[FieldError]:
-    if propagation not in _PROPAGATIONS:
-        return [not_supported(at, propagation, _PROPAGATIONS)]
+    if propagation not in _PROPAGATION_MODES:
+        return [not_supported(at, propagation, _PROPAGATION_MODES)]
     if propagation == "Bidirectional" and not container.get("securityContext", {}).get("privileged"):
         return [forbidden(at, "Bidirectional mount propagation is available only to privileged containers")]
     return []
 
 
-def _validate_recursive(mount: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_recursive_read_only(mount: ReadOnlyObject, at: str) -> list[FieldError]:
     value = mount["recursiveReadOnly"]
-    if value not in _RECURSIVE:
-        return [not_supported(at, value, _RECURSIVE)]
+    if value not in _RECURSIVE_READ_ONLY_MODES:
+        return [not_supported(at, value, _RECURSIVE_READ_ONLY_MODES)]
     if value == "Disabled":
         return []
     errors = []
@@ -114,7 +114,7 @@ def validate_volume_devices(
             errors.append(invalid(f"{here}.devicePath", path, "can not contain backsteps ('..')"))
         else:
             seen_paths.add(path)
-        errors += _validate_against(mounts, mount_paths, name, path, f"{here}.devicePath", "volumeMounts")
+        errors += _validate_not_taken(mounts, mount_paths, name, path, f"{here}.devicePath", "volumeMounts")
         if name:
             seen_names.add(name)
     return errors

@@ -9,7 +9,7 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
 from mockkube.api.types import ReadOnlyObject
 
-_NEGATIVE: Final = "must be greater than or equal to 0"
+_NONNEGATIVE_DETAIL: Final = "must be greater than or equal to 0"
 _COUNTS: Final = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
 _SCHEMES: Final = ("HTTP", "HTTPS")
 _PROBE_HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc")
@@ -19,8 +19,8 @@ _SIGNAL_NAMES: Final = (
     "ABRT ALRM BUS CHLD CLD CONT FPE HUP ILL INT IO IOT KILL PIPE POLL PROF PWR QUIT RTMAX RTMIN SEGV STKFLT STOP "
     "SYS TERM TRAP TSTP TTIN TTOU URG USR1 USR2 VTALRM WINCH XCPU XFSZ"
 )
-_REAL_TIME: Final = (*(f"RTMIN+{i}" for i in range(1, 16)), *(f"RTMAX-{i}" for i in range(1, 15)))
-_LINUX_SIGNALS: Final = tuple(sorted(f"SIG{name}" for name in (*_SIGNAL_NAMES.split(" "), *_REAL_TIME)))
+_REAL_TIME_SIGNALS: Final = (*(f"RTMIN+{i}" for i in range(1, 16)), *(f"RTMAX-{i}" for i in range(1, 15)))
+_LINUX_SIGNALS: Final = tuple(sorted(f"SIG{name}" for name in (*_SIGNAL_NAMES.split(" "), *_REAL_TIME_SIGNALS)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def _validate_single_success(probe: ReadOnlyObject, at: str) -> list[FieldError]
 
 def _validate_probe(probe: ReadOnlyObject, at: str, rules: HandlerRules) -> list[FieldError]:
     errors = _validate_handler(probe, at, _PROBE_HANDLERS, rules)
-    errors += [invalid(f"{at}.{name}", probe[name], _NEGATIVE) for name in _COUNTS if probe.get(name, 0) < 0]
+    errors += [invalid(f"{at}.{name}", probe[name], _NONNEGATIVE_DETAIL) for name in _COUNTS if probe.get(name, 0) < 0]
     seconds = probe.get("terminationGracePeriodSeconds")
     if seconds is not None and seconds <= 0:
         errors.append(invalid(f"{at}.terminationGracePeriodSeconds", seconds, "must be greater than 0"))

@@ -15,8 +15,8 @@ from mockkube.api.validation.paths import validate_descending_path
 SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
 SECCOMP_CONTAINER: Final = "container.seccomp.security.alpha.kubernetes.io/"
 APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
-_TYPES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
-_LOCALHOST: Final = "localhost/"
+_PROFILE_TYPES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
+_LOCALHOST_PREFIX: Final = "localhost/"
 _PATH_BYTES_MAX: Final = 4095
 _RUNTIME_DEFAULT: Final = "runtime/default"
 _SECCOMP_DEFAULTS: Final = (_RUNTIME_DEFAULT, "docker/default")
@@ -28,8 +28,8 @@ def validate_seccomp_profile(profile: ReadOnlyObject, at: str) -> list[FieldErro
     errors = []
     if not kind:
         errors.append(required(f"{at}.type", "type is required when seccompProfile is set"))
-    elif kind not in _TYPES:
-        errors.append(not_supported(f"{at}.type", kind, _TYPES))
+    elif kind not in _PROFILE_TYPES:
+        errors.append(not_supported(f"{at}.type", kind, _PROFILE_TYPES))
     if kind == "Localhost":
         if path is None:
             text = "must be set when seccomp type is Localhost"
@@ -54,7 +54,7 @@ def validate_app_armor_profile(profile: ReadOnlyObject, at: str) -> list[FieldEr
         case "":
             return [required(f"{at}.type", "type is required when appArmorProfile is set")]
         case _:
-            return [not_supported(f"{at}.type", kind, _TYPES)]
+            return [not_supported(f"{at}.type", kind, _PROFILE_TYPES)]
 
 
 def _validate_local_app_armor(path: str | None, at: str) -> list[FieldError]:
@@ -74,30 +74,30 @@ def validate_profile_annotations(annotations: Mapping[str, str], spec: ReadOnlyO
     """Validate profiles given as annotations."""
     errors: list[FieldError] = []
     if SECCOMP_POD in annotations:
-        errors += _validate_seccomp_text(annotations[SECCOMP_POD], f"{at}.{SECCOMP_POD}")
+        errors += _validate_seccomp_annotation(annotations[SECCOMP_POD], f"{at}.{SECCOMP_POD}")
     for key, value in annotations.items():
         if key.startswith(SECCOMP_CONTAINER):
-            errors += _validate_seccomp_text(value, f"{at}.{key}")
+            errors += _validate_seccomp_annotation(value, f"{at}.{key}")
     for key, value in annotations.items():
         if key.startswith(APP_ARMOR):
-            errors += _validate_app_armor_text(key, value, spec, at)
+            errors += _validate_app_armor_annotation(key, value, spec, at)
     return errors
 
 
-def _validate_seccomp_text(profile: str, at: str) -> list[FieldError]:
+def _validate_seccomp_annotation(profile: str, at: str) -> list[FieldError]:
     if profile in (*_SECCOMP_DEFAULTS, "unconfined"):
         return []
-    if profile.startswith(_LOCALHOST):
-        return validate_descending_path(profile.removeprefix(_LOCALHOST), at)
+    if profile.startswith(_LOCALHOST_PREFIX):
+        return validate_descending_path(profile.removeprefix(_LOCALHOST_PREFIX), at)
     return [invalid(at, profile, "must be a valid seccomp profile")]
 
 
-def _validate_app_armor_text(key: str, profile: str, spec: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_app_armor_annotation(key: str, profile: str, spec: ReadOnlyObject, at: str) -> list[FieldError]:
     name = key.removeprefix(APP_ARMOR)
     errors = []
     if all(container.get("name", "") != name for container in all_containers(spec)):
         errors.append(invalid(f"{at}[{key}]", name, "container not found"))
-    if profile not in ("", _RUNTIME_DEFAULT, "unconfined") and not profile.startswith(_LOCALHOST):
+    if profile not in ("", _RUNTIME_DEFAULT, "unconfined") and not profile.startswith(_LOCALHOST_PREFIX):
         errors.append(invalid(f"{at}[{key}]", profile, f"invalid AppArmor profile name: {quoted(profile)}"))
     return errors
 
@@ -111,17 +111,17 @@ def validate_profiles_agree(annotations: Mapping[str, str], spec: ReadOnlyObject
     pod = spec.get("securityContext", {})
     if SECCOMP_POD in annotations and "seccompProfile" in pod:
         profile, here = pod["seccompProfile"], f"{at}.securityContext.seccompProfile"
-        errors += _compare(annotations[SECCOMP_POD], profile, here, "seccomp", _SECCOMP_DEFAULTS)
+        errors += _validate_profile_match(annotations[SECCOMP_POD], profile, here, "seccomp", _SECCOMP_DEFAULTS)
     for container, path in containers_with_paths(spec, at):
         profile = container.get("securityContext", {}).get("seccompProfile")
         annotation = annotations.get(SECCOMP_CONTAINER + container.get("name", ""))
         if profile is not None and annotation is not None:
             here = f"{path}.securityContext.seccompProfile"
-            errors += _compare(annotation, profile, here, "seccomp", _SECCOMP_DEFAULTS)
-    return errors + _validate_app_armor_agrees(annotations, spec, at)
+            errors += _validate_profile_match(annotation, profile, here, "seccomp", _SECCOMP_DEFAULTS)
+    return errors + _validate_app_armor_match(annotations, spec, at)
 
 
-def _validate_app_armor_agrees(annotations: Mapping[str, str], spec: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_app_armor_match(annotations: Mapping[str, str], spec: ReadOnlyObject, at: str) -> list[FieldError]:
     if spec.get("os", {}).get("name") == "windows":
         return []
     common = spec.get("securityContext", {}).get("appArmorProfile")
@@ -132,11 +132,11 @@ def _validate_app_armor_agrees(annotations: Mapping[str, str], spec: ReadOnlyObj
         annotation = annotations.get(APP_ARMOR + container.get("name", ""))
         if profile is not None and annotation is not None:
             here = f"{path}.securityContext.appArmorProfile"
-            errors += _compare(annotation, profile, here, "apparmor", (_RUNTIME_DEFAULT,))
+            errors += _validate_profile_match(annotation, profile, here, "apparmor", (_RUNTIME_DEFAULT,))
     return errors
 
 
-def _compare(
+def _validate_profile_match(
     annotation: str, profile: ReadOnlyObject, at: str, kind: str, defaults: tuple[str, ...]
 ) -> list[FieldError]:
     other_type = [forbidden(f"{at}.type", f"{kind} type in annotation and field must match")]
@@ -145,9 +145,9 @@ def _compare(
             return [] if annotation == "unconfined" else other_type
         case "RuntimeDefault":
             return [] if annotation in defaults else other_type
-        case "Localhost" if not annotation.startswith(_LOCALHOST):
+        case "Localhost" if not annotation.startswith(_LOCALHOST_PREFIX):
             return other_type
-        case "Localhost" if annotation.removeprefix(_LOCALHOST) != profile.get("localhostProfile"):
+        case "Localhost" if annotation.removeprefix(_LOCALHOST_PREFIX) != profile.get("localhostProfile"):
             return [forbidden(f"{at}.localhostProfile", f"{kind} profile in annotation and field must match")]
         case _:
             return []
@@ -159,5 +159,5 @@ def app_armor_field(annotation: str) -> dict[str, str] | None:
         return {"type": "Unconfined"}
     if annotation == _RUNTIME_DEFAULT:
         return {"type": "RuntimeDefault"}
-    path = annotation.removeprefix(_LOCALHOST)
+    path = annotation.removeprefix(_LOCALHOST_PREFIX)
     return {"type": "Localhost", "localhostProfile": path} if path and path != annotation else None

@@ -35,8 +35,8 @@ _STANDARD_RESOURCES: Final = (
     | {"storage", "requests.storage"}
 )
 _NATIVE_DOMAIN: Final = "kubernetes.io/"
-_POD_LEVEL: Final = ("cpu", HUGE_PAGES, "memory")
-_NO_CLAIMS: Final = "must be one of the names in pod.spec.resourceClaims"
+_POD_LEVEL_RESOURCES: Final = ("cpu", HUGE_PAGES, "memory")
+_UNKNOWN_CLAIM_DETAIL: Final = "must be one of the names in pod.spec.resourceClaims"
 NameRule = Callable[[str, str], list[FieldError]]
 
 
@@ -90,7 +90,7 @@ def _validate_container_resource(name: str, at: str) -> list[FieldError]:
 def _validate_pod_resource(name: str, at: str) -> list[FieldError]:
     errors = validate_resource_name(name, at)
     if not errors and name not in _COMPUTE and not name.startswith(HUGE_PAGES):
-        return [not_supported(at, name, _POD_LEVEL)]
+        return [not_supported(at, name, _POD_LEVEL_RESOURCES)]
     return errors
 
 
@@ -133,14 +133,14 @@ def _validate_requirements(
         errors += validate_quantity(name, amount, here)
         errors += _validate_overcommit(name, amount, limits, at)
         errors += _validate_huge_pages(name, amount, here, allow_indivisible)
-    if _lacks_compute({**limits, **requests}):
+    if _has_huge_pages_only({**limits, **requests}):
         errors.append(forbidden(at, "HugePages require cpu or memory"))
     if claims := resources.get("claims"):
         errors += _validate_claims(claims, f"{at}.claims", claim_names)
     return errors
 
 
-def _lacks_compute(amounts: Mapping[str, str]) -> bool:
+def _has_huge_pages_only(amounts: Mapping[str, str]) -> bool:
     huge = any(name.startswith(HUGE_PAGES) for name in amounts)
     return huge and not any(name in amounts for name in _COMPUTE)
 
@@ -195,7 +195,7 @@ def _validate_claims(claims: Sequence[ReadOnlyObject], at: str, claim_names: Col
             continue
         errors += _validate_claim_request(claim, here, seen)
         if name not in claim_names:
-            errors.append(not_found(here, name, _NO_CLAIMS + known))
+            errors.append(not_found(here, name, _UNKNOWN_CLAIM_DETAIL + known))
     return errors
 
 

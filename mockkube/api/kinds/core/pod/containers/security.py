@@ -15,9 +15,9 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.internal_form import internal_form
 
 _PROC_MOUNTS: Final = ("Default", "Unmasked")
-_GROUP_CHANGES: Final = ("Always", "OnRootMismatch")
-_GROUP_POLICIES: Final = ("Merge", "Strict")
-_LABEL_CHANGES: Final = ("MountOption", "Recursive")
+_FS_GROUP_CHANGE_POLICIES: Final = ("Always", "OnRootMismatch")
+_SUPPLEMENTAL_GROUPS_POLICIES: Final = ("Merge", "Strict")
+_SELINUX_CHANGE_POLICIES: Final = ("MountOption", "Recursive")
 _SYSCTL: Final = r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SYSCTL_RE: Final = re.compile(_SYSCTL)
 _SYSCTL_LENGTH_MAX: Final = 253
@@ -25,18 +25,18 @@ _IPC_SYSCTLS: Final = frozenset(
     f"kernel.{name}"
     for name in ("sem", "shmall", "shmmax", "shmmni", "shm_rmid_forced", "shm", "msgmax", "msgmnb", "msgmni", "msg")
 )
-_WINDOWS_TEXT: Final = "cannot be set for a windows pod"
+_WINDOWS_DETAIL: Final = "cannot be set for a windows pod"
 
 
 def validate_security_context(context: ReadOnlyObject, at: str, *, host_users: bool) -> list[FieldError]:
     """Validate a container's security context; `host_users` is false in a user namespace."""
-    errors = _validate_ids(context, at, ("runAsUser", "runAsGroup"))
+    errors = _validate_unix_ids(context, at, ("runAsUser", "runAsGroup"))
     if "procMount" in context:
         errors += _validate_proc_mount(context["procMount"], f"{at}.procMount", host_users)
     if "seccompProfile" in context:
         errors += validate_seccomp_profile(context["seccompProfile"], f"{at}.seccompProfile")
     if context.get("allowPrivilegeEscalation") is False:
-        errors += _validate_no_escalation(context, at)
+        errors += _validate_privilege_escalation(context, at)
     if "windowsOptions" in context:
         errors += validate_windows_options(context["windowsOptions"], f"{at}.windowsOptions")
     if "appArmorProfile" in context:
@@ -44,7 +44,7 @@ def validate_security_context(context: ReadOnlyObject, at: str, *, host_users: b
     return errors
 
 
-def _validate_ids(context: ReadOnlyObject, at: str, fields: Sequence[str]) -> list[FieldError]:
+def _validate_unix_ids(context: ReadOnlyObject, at: str, fields: Sequence[str]) -> list[FieldError]:
     return [
         invalid(f"{at}.{name}", context[name], text)
         for name in fields
@@ -61,7 +61,7 @@ def _validate_proc_mount(kind: str, at: str, host_users: bool) -> list[FieldErro
     return [invalid(at, kind, text)] if host_users and kind == "Unmasked" else []
 
 
-def _validate_no_escalation(context: ReadOnlyObject, at: str) -> list[FieldError]:
+def _validate_privilege_escalation(context: ReadOnlyObject, at: str) -> list[FieldError]:
     # Both imply privilege escalation in the kernel, whatever no_new_privs says.
     texts = ["`privileged` to true"] if context.get("privileged") else []
     added = context.get("capabilities", {}).get("add", ())
@@ -75,7 +75,7 @@ def validate_pod_security_context(
 ) -> list[FieldError]:
     """Validate the security context of a pod; `at` is its path."""
     context = spec.get("securityContext", {})
-    errors = _validate_ids(context, at, ("fsGroup", "runAsUser", "runAsGroup")) if context else []
+    errors = _validate_unix_ids(context, at, ("fsGroup", "runAsUser", "runAsGroup")) if context else []
     for i, group in enumerate(context.get("supplementalGroups", ())):
         errors += [invalid(f"{at}.supplementalGroups[{i}]", group, text) for text in names.unix_id(group)]
     # A pod has one process namespace: the host's or one shared by its containers.
@@ -84,18 +84,20 @@ def validate_pod_security_context(
         errors.append(invalid(f"{at}.shareProcessNamespace", True, text))
     if "sysctls" in context:
         errors += _validate_sysctls(spec, f"{at}.sysctls", allow_host_sysctls)
-    if context.get("fsGroupChangePolicy", "Always") not in _GROUP_CHANGES:
-        errors.append(not_supported(f"{at}.fsGroupChangePolicy", context["fsGroupChangePolicy"], _GROUP_CHANGES))
+    if context.get("fsGroupChangePolicy", "Always") not in _FS_GROUP_CHANGE_POLICIES:
+        errors.append(
+            not_supported(f"{at}.fsGroupChangePolicy", context["fsGroupChangePolicy"], _FS_GROUP_CHANGE_POLICIES)
+        )
     if "seccompProfile" in context:
         errors += validate_seccomp_profile(context["seccompProfile"], f"{at}.seccompProfile")
     if "windowsOptions" in context:
         errors += validate_windows_options(context["windowsOptions"], f"{at}.windowsOptions")
     if "appArmorProfile" in context:
         errors += validate_app_armor_profile(context["appArmorProfile"], f"{at}.appArmorProfile")
-    if context.get("supplementalGroupsPolicy", "Merge") not in _GROUP_POLICIES:
+    if context.get("supplementalGroupsPolicy", "Merge") not in _SUPPLEMENTAL_GROUPS_POLICIES:
         policy = context["supplementalGroupsPolicy"]
-        errors.append(not_supported(f"{at}.supplementalGroupsPolicy", policy, _GROUP_POLICIES))
-    known = ("Recursive",) if only_recursive_labels else _LABEL_CHANGES
+        errors.append(not_supported(f"{at}.supplementalGroupsPolicy", policy, _SUPPLEMENTAL_GROUPS_POLICIES))
+    known = ("Recursive",) if only_recursive_labels else _SELINUX_CHANGE_POLICIES
     if context.get("seLinuxChangePolicy", "Recursive") not in known:
         errors.append(not_supported(f"{at}.seLinuxChangePolicy", context["seLinuxChangePolicy"], known))
     return errors
@@ -114,16 +116,16 @@ def _validate_sysctls(spec: ReadOnlyObject, at: str, allow_host_sysctls: bool) -
         elif name in seen:
             errors.append(duplicate(here, name))
         seen.add(name)
-        if not allow_host_sysctls and (text := _host_sysctl_error(name, spec)):
+        if not allow_host_sysctls and (text := _find_host_sysctl_error(name, spec)):
             errors.append(invalid(here, name, text))
     return errors
 
 
-def _host_sysctl_error(name: str, spec: ReadOnlyObject) -> str:
+def _find_host_sysctl_error(name: str, spec: ReadOnlyObject) -> str:
     """Return why a sysctl is not allowed: it would change a namespace shared with the host."""
     # upstream 1.36: component-helpers/node/util/sysctl/namespace.go
     # A trailing `*` covers a group of sysctls, so the part before it is compared.
-    plain = _normalized(name).partition("*")[0]
+    plain = _normalize_sysctl(name).partition("*")[0]
     if spec.get("hostNetwork") and plain.startswith("net."):
         return "may not be specified when 'hostNetwork' is true"
     if spec.get("hostIPC") and (plain in _IPC_SYSCTLS or plain.startswith("fs.mqueue.")):
@@ -131,7 +133,7 @@ def _host_sysctl_error(name: str, spec: ReadOnlyObject) -> str:
     return ""
 
 
-def _normalized(name: str) -> str:
+def _normalize_sysctl(name: str) -> str:
     """Return a sysctl name with dots; slashes and dots swap if the first separator is a slash."""
     separators = [letter for letter in name if letter in "./"]
     return name.translate(str.maketrans("./", "/.")) if separators[:1] == ["/"] else name
@@ -140,10 +142,10 @@ def _normalized(name: str) -> str:
 def uses_host_sysctls(spec: ReadOnlyObject) -> bool:
     """Return whether a stored pod sets sysctls of a namespace shared with the host."""
     sysctls = spec.get("securityContext", {}).get("sysctls", ())
-    return any(_host_sysctl_error(sysctl.get("name", ""), spec) for sysctl in sysctls)
+    return any(_find_host_sysctl_error(sysctl.get("name", ""), spec) for sysctl in sysctls)
 
 
-_WINDOWS_POD: Final = (
+_WINDOWS_FORBIDDEN_POD_FIELDS: Final = (
     "securityContext.appArmorProfile",
     "securityContext.seLinuxOptions",
     "hostUsers",
@@ -160,7 +162,7 @@ _WINDOWS_POD: Final = (
     "securityContext.supplementalGroupsPolicy",
     "securityContext.seLinuxChangePolicy",
 )
-_WINDOWS_CONTAINER: Final = (
+_WINDOWS_FORBIDDEN_CONTAINER_FIELDS: Final = (
     "appArmorProfile",
     "seLinuxOptions",
     "seccompProfile",
@@ -201,15 +203,15 @@ def _validate_linux(spec: ReadOnlyObject, at: str) -> list[FieldError]:
 def _validate_windows(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     context = spec.get("securityContext", {})
     errors = [
-        forbidden(f"{at}.{path}", _WINDOWS_TEXT)
-        for path in _WINDOWS_POD
+        forbidden(f"{at}.{path}", _WINDOWS_DETAIL)
+        for path in _WINDOWS_FORBIDDEN_POD_FIELDS
         if (path.removeprefix("securityContext.") in context if "." in path else path in spec)
     ]
     for container, path in containers_with_paths(spec, at):
         container_context = container.get("securityContext", {})
         errors += [
-            forbidden(f"{path}.securityContext.{name}", _WINDOWS_TEXT)
-            for name in _WINDOWS_CONTAINER
+            forbidden(f"{path}.securityContext.{name}", _WINDOWS_DETAIL)
+            for name in _WINDOWS_FORBIDDEN_CONTAINER_FIELDS
             if name in container_context
         ]
     return errors

@@ -10,15 +10,15 @@ from mockkube.api.fields import FieldError, invalid
 from mockkube.api.kinds.core.pod.containers.walk import containers_with_paths
 from mockkube.api.types import ReadOnlyObject
 
-_SPEC_KIB_MAX: Final = 64
-_DOMAIN_LENGTH_MAX: Final = 256
-_USER_LENGTH_MAX: Final = 104
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_CREDENTIAL_SPEC_KIB_MAX: Final = 64
+_USER_DOMAIN_LENGTH_MAX: Final = 256
+_USER_NAME_LENGTH_MAX: Final = 104
+_CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x1f\x7f]")
 # The domain may be a NetBIOS name (up to 15 characters, no leading dot) or a DNS name.
 _NET_BIOS: Final = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}')
 _DNS_LABEL: Final = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
-_DNS: Final = re.compile(rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*")
-_BAD_LETTERS: Final = re.compile(r'["/\\:;|=,+*?<>@\[\]]')
+_DNS_DOMAIN: Final = re.compile(rf"{_DNS_LABEL}(?:\.{_DNS_LABEL})*")
+_FORBIDDEN_CHARACTERS: Final = re.compile(r'["/\\:;|=,+*?<>@\[\]]')
 _DOTS_AND_SPACES: Final = re.compile(r"[. ]+")
 
 
@@ -29,58 +29,58 @@ def validate_windows_options(options: ReadOnlyObject, at: str) -> list[FieldErro
         name = options["gmsaCredentialSpecName"]
         errors += [invalid(f"{at}.gmsaCredentialSpecName", name, text) for text in names.dns_subdomain(name)]
     if "gmsaCredentialSpec" in options:
-        errors += _validate_credential(options["gmsaCredentialSpec"], f"{at}.gmsaCredentialSpec")
+        errors += _validate_credential_spec(options["gmsaCredentialSpec"], f"{at}.gmsaCredentialSpec")
     if "runAsUserName" in options:
         name = options["runAsUserName"]
-        errors += [invalid(f"{at}.runAsUserName", name, text) for text in _user_name_errors(name)]
+        errors += [invalid(f"{at}.runAsUserName", name, text) for text in _find_run_as_user_name_errors(name)]
     return errors
 
 
-def _validate_credential(credential: str, at: str) -> list[FieldError]:
+def _validate_credential_spec(credential: str, at: str) -> list[FieldError]:
     if not credential:
         return [invalid(at, credential, "gmsaCredentialSpec cannot be an empty string")]
-    if names.byte_length(credential) > _SPEC_KIB_MAX * 1024:
-        return [invalid(at, credential, f"gmsaCredentialSpec size must be under {_SPEC_KIB_MAX} KiB")]
+    if names.byte_length(credential) > _CREDENTIAL_SPEC_KIB_MAX * 1024:
+        return [invalid(at, credential, f"gmsaCredentialSpec size must be under {_CREDENTIAL_SPEC_KIB_MAX} KiB")]
     return []
 
 
-def _user_name_errors(name: str) -> list[str]:
+def _find_run_as_user_name_errors(name: str) -> list[str]:
     if not name:
         return ["runAsUserName cannot be an empty string"]
-    if _CONTROL.search(name):
+    if _CONTROL_CHARACTERS.search(name):
         return ["runAsUserName cannot contain control characters"]
     # The domain, if any, is separated from the user by one backslash.
     if name.count("\\") > 1:
         return ["runAsUserName cannot contain more than one backslash"]
     domain, backslash, user = name.rpartition("\\")
     texts = []
-    if names.byte_length(domain) >= _DOMAIN_LENGTH_MAX:
-        texts.append(f"runAsUserName's Domain length must be under {_DOMAIN_LENGTH_MAX} characters")
-    if backslash and not (_NET_BIOS.fullmatch(domain) or _DNS.fullmatch(domain)):
+    if names.byte_length(domain) >= _USER_DOMAIN_LENGTH_MAX:
+        texts.append(f"runAsUserName's Domain length must be under {_USER_DOMAIN_LENGTH_MAX} characters")
+    if backslash and not (_NET_BIOS.fullmatch(domain) or _DNS_DOMAIN.fullmatch(domain)):
         texts.append("runAsUserName's Domain doesn't match the NetBios nor the DNS format")
-    return texts + _user_errors(user)
+    return texts + _find_user_errors(user)
 
 
-def _user_errors(user: str) -> list[str]:
+def _find_user_errors(user: str) -> list[str]:
     texts = []
     if not user:
         texts.append("runAsUserName's User cannot be empty")
-    elif names.byte_length(user) > _USER_LENGTH_MAX:
-        texts.append(f"runAsUserName's User length must not be longer than {_USER_LENGTH_MAX} characters")
+    elif names.byte_length(user) > _USER_NAME_LENGTH_MAX:
+        texts.append(f"runAsUserName's User length must not be longer than {_USER_NAME_LENGTH_MAX} characters")
     if _DOTS_AND_SPACES.fullmatch(user):
         texts.append("runAsUserName's User cannot contain only periods or spaces")
-    if _BAD_LETTERS.search(user):
+    if _FORBIDDEN_CHARACTERS.search(user):
         texts.append(r"""runAsUserName's User cannot contain the following characters: "/\:;|=,+*?<>@[]""")
     return texts
 
 
 def validate_host_process(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate HostProcess pods: all containers must be, and need the host's network."""
-    pod_value = _host_process(spec)
+    pod_value = _host_process_of(spec)
     errors = []
     total = host_process_count = 0
     for container, path in containers_with_paths(spec, at):
-        container_value = _host_process(container)
+        container_value = _host_process_of(container)
         # Upstream compares the values only if both are set: the pod's value is not a default that containers may
         # override.
         if None not in (pod_value, container_value) and pod_value != container_value:
@@ -97,6 +97,6 @@ def validate_host_process(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     return errors
 
 
-def _host_process(holder: ReadOnlyObject) -> bool | None:
+def _host_process_of(holder: ReadOnlyObject) -> bool | None:
     value: bool | None = holder.get("securityContext", {}).get("windowsOptions", {}).get("hostProcess")
     return value

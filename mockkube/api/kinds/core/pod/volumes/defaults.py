@@ -9,7 +9,7 @@ from mockkube.api.kinds.core.pod.containers.images import pull_policy
 from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
 
-_READ_BY_ALL: Final = 0o644
+_FILE_MODE_DEFAULT: Final = 0o644
 
 
 def default_volume(volume: Object, caps: Capabilities) -> None:
@@ -20,7 +20,7 @@ def default_volume(volume: Object, caps: Capabilities) -> None:
         volume["emptyDir"] = {}
         return
     for source, body in volume.items():
-        fill = _POD_SOURCES.get(source)
+        fill = _POD_SOURCE_DEFAULTS.get(source)
         if fill is not None:
             fill(body)
         elif source == "image" and "pullPolicy" not in body and caps.enabled("ImageVolume"):
@@ -29,7 +29,7 @@ def default_volume(volume: Object, caps: Capabilities) -> None:
 
 def default_persistent_source(source: Object) -> None:
     """Default the source in the spec of a PersistentVolume."""
-    for name, fill in _SHARED_SOURCES.items():
+    for name, fill in _SHARED_SOURCE_DEFAULTS.items():
         if name in source:
             fill(source[name])
 
@@ -61,17 +61,17 @@ def _default_scale_io(body: Object) -> None:
 
 
 def _default_files(body: Object) -> None:
-    body.setdefault("defaultMode", _READ_BY_ALL)
+    body.setdefault("defaultMode", _FILE_MODE_DEFAULT)
 
 
 def _default_downward_api(body: Object) -> None:
-    body.setdefault("defaultMode", _READ_BY_ALL)
+    body.setdefault("defaultMode", _FILE_MODE_DEFAULT)
     for item in body.get("items", ()):
         default_field_reference(item)
 
 
 def _default_projected(body: Object) -> None:
-    body.setdefault("defaultMode", _READ_BY_ALL)
+    body.setdefault("defaultMode", _FILE_MODE_DEFAULT)
     for source in body.get("sources") or ():
         if "serviceAccountToken" in source:
             source["serviceAccountToken"].setdefault("expirationSeconds", 3600)
@@ -85,15 +85,15 @@ def _default_ephemeral(body: Object) -> None:
         default_claim_spec(body["volumeClaimTemplate"].setdefault("spec", {}))
 
 
-_SHARED_SOURCES: Final[Mapping[str, Callable[[Object], None]]] = {
+_SHARED_SOURCE_DEFAULTS: Final[Mapping[str, Callable[[Object], None]]] = {
     "hostPath": _default_host_path,
     "rbd": _default_rbd,
     "iscsi": _default_iscsi,
     "azureDisk": _default_azure_disk,
     "scaleIO": _default_scale_io,
 }
-_POD_SOURCES: Final[Mapping[str, Callable[[Object], None]]] = {
-    **_SHARED_SOURCES,
+_POD_SOURCE_DEFAULTS: Final[Mapping[str, Callable[[Object], None]]] = {
+    **_SHARED_SOURCE_DEFAULTS,
     "secret": _default_files,
     "configMap": _default_files,
     "downwardAPI": _default_downward_api,

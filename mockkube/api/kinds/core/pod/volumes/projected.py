@@ -19,15 +19,21 @@ from mockkube.api.validation.references import (
     validate_user_annotations,
 )
 
-_FIELDS: Final = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
+_DOWNWARD_FIELDS: Final = (
+    "metadata.annotations",
+    "metadata.labels",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+)
 _KEY_TYPES: Final = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
 _TOKEN_SECONDS_MIN: Final = 600
 _TOKEN_SECONDS_MAX: Final = 2**32
 _CERTIFICATE_SECONDS_MIN: Final = 3600
 _CERTIFICATE_SECONDS_MAX: Final = 91 * 24 * 3600
-_OWN_CERTIFICATE_SECONDS_MAX: Final = 24 * 3600
+_KUBERNETES_SIGNER_SECONDS_MAX: Final = 24 * 3600
 _CERTIFICATE_PATHS: Final = ("credentialBundlePath", "keyPath", "certificateChainPath")
-_CONFLICT: Final = "conflicting duplicate paths"
+_CONFLICT_DETAIL: Final = "conflicting duplicate paths"
 
 
 def check_downward_api(source: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -35,16 +41,16 @@ def check_downward_api(source: ReadOnlyObject, at: str) -> list[FieldError]:
     errors = validate_file_mode(source.get("defaultMode"), f"{at}.defaultMode")
     for file in source.get("items", ()):
         # Upstream reports errors of a file at the path of the source, without index.
-        errors += _check_file(file, at)
+        errors += _check_downward_file(file, at)
     return errors
 
 
-def _check_file(file: ReadOnlyObject, at: str) -> list[FieldError]:
+def _check_downward_file(file: ReadOnlyObject, at: str) -> list[FieldError]:
     path = file.get("path", "")
     errors = [] if path else [required(f"{at}.path")]
     errors += validate_free_path(path, f"{at}.path")
     if "fieldRef" in file:
-        errors += validate_field_reference(file["fieldRef"], f"{at}.fieldRef", _FIELDS)
+        errors += validate_field_reference(file["fieldRef"], f"{at}.fieldRef", _DOWNWARD_FIELDS)
         if "resourceFieldRef" in file:
             text = "fieldRef and resourceFieldRef can not be specified simultaneously"
             errors.append(invalid(at, "resource", text))
@@ -63,52 +69,63 @@ def validate_projected(volume: ReadOnlyObject, at: str, *, allow_any_token_path:
         here = f"{at}.sources[{i}]"
         for kind in ("secret", "configMap"):
             if kind in source:
-                errors += _check_items(source[kind], f"{here}.{kind}", at, taken)
+                errors += _check_key_items(source[kind], f"{here}.{kind}", at, taken)
         if "downwardAPI" in source:
-            errors += _check_files(source["downwardAPI"].get("items", ()), f"{here}.downwardAPI", at, taken)
+            errors += _check_downward_files(source["downwardAPI"].get("items", ()), f"{here}.downwardAPI", at, taken)
         if "serviceAccountToken" in source:
             token = source["serviceAccountToken"]
-            errors += _check_token(token, f"{here}.serviceAccountToken", at, allow_any_token_path)
+            errors += _check_service_account_token(token, f"{here}.serviceAccountToken", at, allow_any_token_path)
         if "clusterTrustBundle" in source:
-            errors += _check_bundle(source["clusterTrustBundle"], f"{here}.clusterTrustBundle", at, taken)
+            errors += _check_cluster_trust_bundle(source["clusterTrustBundle"], f"{here}.clusterTrustBundle", at, taken)
         if "podCertificate" in source:
-            errors += _check_certificate(source["podCertificate"], f"{here}.podCertificate", at, taken)
-        if sum(1 for kind in source if kind in _KINDS) > 1:
+            errors += _check_pod_certificate(source["podCertificate"], f"{here}.podCertificate", at, taken)
+        if sum(1 for kind in source if kind in _PROJECTION_TYPES) > 1:
             errors.append(forbidden(here, "may not specify more than 1 volume type per source"))
     return errors
 
 
-_KINDS: Final = ("secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate")
+_PROJECTION_TYPES: Final = (
+    "secret",
+    "configMap",
+    "downwardAPI",
+    "serviceAccountToken",
+    "clusterTrustBundle",
+    "podCertificate",
+)
 
 
-def _take(path: str, taken: set[str], at: str, shown: str) -> list[FieldError]:
+def _reserve_path(path: str, taken: set[str], at: str, shown: str) -> list[FieldError]:
     if path in taken:
-        return [invalid(at, shown, _CONFLICT)]
+        return [invalid(at, shown, _CONFLICT_DETAIL)]
     # Paths are compared across all sources of the volume, as their files are written into one directory.
     taken.add(path)
     return []
 
 
-def _check_items(source: ReadOnlyObject, at: str, volume_at: str, taken: set[str]) -> list[FieldError]:
+def _check_key_items(source: ReadOnlyObject, at: str, volume_at: str, taken: set[str]) -> list[FieldError]:
     name = source.get("name", "")
     errors = [] if name else [required(f"{at}.name")]
     for i, item in enumerate(source.get("items", ())):
         errors += check_key_to_path(item, f"{at}.items[{i}]")
         if path := item.get("path"):
-            errors += _take(path, taken, volume_at, name)
+            errors += _reserve_path(path, taken, volume_at, name)
     return errors
 
 
-def _check_files(files: Sequence[ReadOnlyObject], at: str, volume_at: str, taken: set[str]) -> list[FieldError]:
+def _check_downward_files(
+    files: Sequence[ReadOnlyObject], at: str, volume_at: str, taken: set[str]
+) -> list[FieldError]:
     errors: list[FieldError] = []
     for file in files:
-        errors += _check_file(file, at)
+        errors += _check_downward_file(file, at)
         if path := file.get("path"):
-            errors += _take(path, taken, volume_at, path)
+            errors += _reserve_path(path, taken, volume_at, path)
     return errors
 
 
-def _check_token(source: ReadOnlyObject, at: str, volume_at: str, allow_any_path: bool) -> list[FieldError]:
+def _check_service_account_token(
+    source: ReadOnlyObject, at: str, volume_at: str, allow_any_path: bool
+) -> list[FieldError]:
     seconds, path = source.get("expirationSeconds", 0), source.get("path", "")
     here = f"{at}.expirationSeconds"
     errors = []
@@ -124,7 +141,7 @@ def _check_token(source: ReadOnlyObject, at: str, volume_at: str, allow_any_path
     return errors
 
 
-def _check_bundle(source: ReadOnlyObject, at: str, volume_at: str, taken: set[str]) -> list[FieldError]:
+def _check_cluster_trust_bundle(source: ReadOnlyObject, at: str, volume_at: str, taken: set[str]) -> list[FieldError]:
     name, signer = source.get("name"), source.get("signerName")
     errors: list[FieldError] = []
     if name is not None and signer is not None:
@@ -143,7 +160,7 @@ def _check_bundle(source: ReadOnlyObject, at: str, volume_at: str, taken: set[st
     if not path:
         errors.append(required(f"{at}.path"))
     errors += validate_free_path(path, f"{at}.path")
-    return errors + _take(path, taken, volume_at, path)
+    return errors + _reserve_path(path, taken, volume_at, path)
 
 
 def _check_bundle_name(source: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -157,28 +174,28 @@ def _check_bundle_name(source: ReadOnlyObject, at: str) -> list[FieldError]:
     return errors
 
 
-def _check_certificate(source: ReadOnlyObject, at: str, volume_at: str, taken: set[str]) -> list[FieldError]:
+def _check_pod_certificate(source: ReadOnlyObject, at: str, volume_at: str, taken: set[str]) -> list[FieldError]:
     signer, key_type = source.get("signerName", ""), source.get("keyType", "")
     errors = validate_signer_name(signer, f"{at}.signerName")
     if "userAnnotations" in source:
         errors += validate_user_annotations(source["userAnnotations"], f"{at}.userAnnotations")
     if key_type not in _KEY_TYPES:
         errors.append(not_supported(f"{at}.keyType", key_type, _KEY_TYPES))
-    errors += _check_lifetime(source.get("maxExpirationSeconds"), f"{at}.maxExpirationSeconds", signer)
+    errors += _check_expiration(source.get("maxExpirationSeconds"), f"{at}.maxExpirationSeconds", signer)
     paths = {field: source[field] for field in _CERTIFICATE_PATHS if source.get(field)}
     for field, path in paths.items():
         errors += validate_free_path(path, f"{at}.{field}")
-        errors += _take(path, taken, volume_at, path)
+        errors += _reserve_path(path, taken, volume_at, path)
     if not paths:
         text = "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"
         errors.append(required(at, text))
     return errors
 
 
-def _check_lifetime(seconds: int | None, at: str, signer: str) -> list[FieldError]:
+def _check_expiration(seconds: int | None, at: str, signer: str) -> list[FieldError]:
     if seconds is None:
         return []
-    longest = _OWN_CERTIFICATE_SECONDS_MAX if is_kubernetes_signer(signer) else _CERTIFICATE_SECONDS_MAX
+    longest = _KUBERNETES_SIGNER_SECONDS_MAX if is_kubernetes_signer(signer) else _CERTIFICATE_SECONDS_MAX
     if seconds < _CERTIFICATE_SECONDS_MIN:
         text = f"if provided, maxExpirationSeconds must be >= {_CERTIFICATE_SECONDS_MIN}"
         return [invalid(at, seconds, text)]

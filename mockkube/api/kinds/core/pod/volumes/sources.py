@@ -22,7 +22,7 @@ from mockkube.api.validation.paths import (
 from mockkube.api.validation.references import validate_csi_driver_name
 
 Check = Callable[[ReadOnlyObject, str], list[FieldError]]
-_HOST_PATHS: Final = (
+_HOST_PATH_TYPES: Final = (
     "",
     "BlockDevice",
     "CharDevice",
@@ -32,22 +32,22 @@ _HOST_PATHS: Final = (
     "FileOrCreate",
     "Socket",
 )
-_PARTITION: Final = names.range_text(1, 255)
-_LUN: Final = names.range_text(0, 255)
-_MORE_THAN_ONE: Final = "may not specify more than 1 volume type"
+_PARTITION_DETAIL: Final = names.range_text(1, 255)
+_LUN_DETAIL: Final = names.range_text(0, 255)
+_MORE_THAN_ONE_DETAIL: Final = "may not specify more than 1 volume type"
 # The patterns are upstream's: the dots after `eui` and `naa` match any character.
-_QUALIFIER: Final = {
+_ISCSI_NAME_FORMATS: Final = {
     "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)$", re.ASCII),
     "eui": re.compile(r"^eui.[A-Za-z0-9]{16}$"),
     "naa": re.compile(r"^naa.[A-Za-z0-9]{32}$"),
 }
 _TENANT_LENGTH_MAX: Final = 64
-_HOST_PORT: Final = "must be a host:port pair or multiple pairs separated by commas"
+_HOST_PORT_DETAIL: Final = "must be a host:port pair or multiple pairs separated by commas"
 _HOST_PORT_RE: Final = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*")
-_AZURE_MANAGED: Final = (
+_AZURE_MANAGED_URI: Final = (
     "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}"
 )
-_AZURE_BLOB: Final = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
+_AZURE_BLOB_URI: Final = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def validate_sources(holder: ReadOnlyObject, sources: Iterable[Source], at: str)
         if given == 1 or source.always:
             errors += source.check(value, f"{at}.{source.at or source.field}")
         else:
-            errors.append(forbidden(f"{at}.{source.second_at or source.field}", _MORE_THAN_ONE))
+            errors.append(forbidden(f"{at}.{source.second_at or source.field}", _MORE_THAN_ONE_DETAIL))
     return errors if given else [*errors, required(at, "must specify a volume type")]
 
 
@@ -93,8 +93,8 @@ def check_host_path(source: ReadOnlyObject, at: str) -> list[FieldError]:
     if not path:
         return [required(f"{at}.path")]
     errors = validate_no_backsteps(path, f"{at}.path")
-    if source.get("type", "") not in _HOST_PATHS:
-        errors.append(not_supported(f"{at}.type", source["type"], _HOST_PATHS))
+    if source.get("type", "") not in _HOST_PATH_TYPES:
+        errors.append(not_supported(f"{at}.type", source["type"], _HOST_PATH_TYPES))
     return errors
 
 
@@ -104,32 +104,32 @@ def check_git(source: ReadOnlyObject, at: str) -> list[FieldError]:
     return errors + validate_descending_path(source.get("directory", ""), f"{at}.directory")
 
 
-def _disk(name: str) -> Check:
+def _disk_check(name: str) -> Check:
     def check(source: ReadOnlyObject, at: str) -> list[FieldError]:
         errors = demand(name)(source, at)
         partition = source.get("partition", 0)
         if not 0 <= partition <= 255:
-            errors.append(invalid(f"{at}.partition", partition, _PARTITION))
+            errors.append(invalid(f"{at}.partition", partition, _PARTITION_DETAIL))
         return errors
 
     return check
 
 
-check_gce: Final = _disk("pdName")
-check_aws: Final = _disk("volumeID")
+check_gce: Final = _disk_check("pdName")
+check_aws: Final = _disk_check("volumeID")
 
 
 def check_secret(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate a Secret source."""
-    return demand("secretName")(source, at) + _check_files(source, at)
+    return demand("secretName")(source, at) + _check_file_items(source, at)
 
 
 def check_config_map(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate a ConfigMap source."""
-    return demand("name")(source, at) + _check_files(source, at)
+    return demand("name")(source, at) + _check_file_items(source, at)
 
 
-def _check_files(source: ReadOnlyObject, at: str) -> list[FieldError]:
+def _check_file_items(source: ReadOnlyObject, at: str) -> list[FieldError]:
     errors = validate_file_mode(source.get("defaultMode"), f"{at}.defaultMode")
     for i, item in enumerate(source.get("items", ())):
         errors += check_key_to_path(item, f"{at}.items[{i}]")
@@ -183,10 +183,10 @@ def iscsi_name_error(source: ReadOnlyObject, name: str) -> str:
 
 def _check_iscsi_disk(source: ReadOnlyObject, at: str, unknown_text: str) -> list[FieldError]:
     name = source.get("iqn", "")
-    errors = _check_qualifier(name, f"{at}.iqn", unknown_text) if name else [required(f"{at}.iqn")]
+    errors = _check_iscsi_name(name, f"{at}.iqn", unknown_text) if name else [required(f"{at}.iqn")]
     lun = source.get("lun", 0)
     if not 0 <= lun <= 255:
-        errors.append(invalid(f"{at}.lun", lun, _LUN))
+        errors.append(invalid(f"{at}.lun", lun, _LUN_DETAIL))
     secret = source.get("secretRef")
     if secret is None and (source.get("chapAuthDiscovery") or source.get("chapAuthSession")):
         errors.append(required(f"{at}.secretRef"))
@@ -194,12 +194,12 @@ def _check_iscsi_disk(source: ReadOnlyObject, at: str, unknown_text: str) -> lis
     if unknown_text == "must be valid format" and secret is not None and not secret.get("name"):
         errors.append(required(f"{at}.secretRef.name"))
     if "initiatorName" in source:
-        errors += _check_qualifier(source["initiatorName"], f"{at}.initiatorname", unknown_text)
+        errors += _check_iscsi_name(source["initiatorName"], f"{at}.initiatorname", unknown_text)
     return errors
 
 
-def _check_qualifier(name: str, at: str, unknown_text: str) -> list[FieldError]:
-    form = _QUALIFIER.get(name[:3])
+def _check_iscsi_name(name: str, at: str, unknown_text: str) -> list[FieldError]:
+    form = _ISCSI_NAME_FORMATS.get(name[:3])
     if form is None:
         return [invalid(at, name, unknown_text)]
     return [] if form.search(name) else [invalid(at, name, "must be valid format")]
@@ -237,14 +237,16 @@ def check_quobyte(source: ReadOnlyObject, at: str) -> list[FieldError]:
     registry = source.get("registry", "")
     errors = []
     if not registry:
-        errors.append(required(f"{at}.registry", _HOST_PORT))
+        errors.append(required(f"{at}.registry", _HOST_PORT_DETAIL))
     elif names.byte_length(source.get("tenant", "")) > _TENANT_LENGTH_MAX:
         text = f"must be a UUID and may not exceed a length of {_TENANT_LENGTH_MAX} characters"
         errors.append(required(f"{at}.tenant", text))
     else:
         pairs = registry.split(",")
         errors += [
-            invalid(f"{at}.registry", registry, _HOST_PORT) for pair in pairs if not _HOST_PORT_RE.fullmatch(pair)
+            invalid(f"{at}.registry", registry, _HOST_PORT_DETAIL)
+            for pair in pairs
+            if not _HOST_PORT_RE.fullmatch(pair)
         ]
     return errors + demand("volume")(source, at)
 
@@ -264,7 +266,7 @@ def check_fc(source: ReadOnlyObject, at: str) -> list[FieldError]:
     if lun is None:
         errors.append(required(f"{at}.lun", "lun is required if targetWWNs is specified"))
     elif not 0 <= lun <= 255:
-        errors.append(invalid(f"{at}.lun", lun, _LUN))
+        errors.append(invalid(f"{at}.lun", lun, _LUN_DETAIL))
     return errors
 
 
@@ -314,10 +316,10 @@ def check_azure_disk(source: ReadOnlyObject, at: str) -> list[FieldError]:
     if kind is not None and kind not in kinds:
         errors.append(not_supported(f"{at}.kind", kind, kinds))
     if kind == "Managed" and not uri.startswith("/subscriptions/"):
-        errors.append(not_supported(f"{at}.diskURI", uri, (_AZURE_MANAGED,)))
+        errors.append(not_supported(f"{at}.diskURI", uri, (_AZURE_MANAGED_URI,)))
     # Managed disks are named by resource id, all others by the URL of a blob.
     if kind not in (None, "Managed") and not uri.startswith("https://"):
-        errors.append(not_supported(f"{at}.diskURI", uri, (_AZURE_BLOB,)))
+        errors.append(not_supported(f"{at}.diskURI", uri, (_AZURE_BLOB_URI,)))
     return errors
 
 
@@ -362,13 +364,13 @@ def check_csi_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate the CSI source of a persistent volume."""
     errors = validate_csi_driver_name(source.get("driver", ""), f"{at}.driver")
     errors += demand("volumeHandle")(source, at)
-    for field in _CSI_SECRETS:
+    for field in _CSI_SECRET_FIELDS:
         if field in source:
             errors += _check_secret_reference(source[field], f"{at}.{field}")
     return errors
 
 
-_CSI_SECRETS: Final = (
+_CSI_SECRET_FIELDS: Final = (
     "controllerPublishSecretRef",
     "controllerExpandSecretRef",
     "nodePublishSecretRef",

@@ -87,7 +87,7 @@ def validate_volumes(spec: ReadOnlyObject, at: str, pod_name: str, rules: Volume
 
 # hot: per volume
 def _validate_source(volume: ReadOnlyObject, at: str, pod_name: str, rules: VolumeRules) -> list[FieldError]:
-    sources = _sources(rules)
+    sources = _sources_by_field(rules)
     if len(volume) == 2 and "name" in volume:
         # The usual volume is a name and one source: look that up instead of asking for each kind.
         source = next((sources[name] for name in volume if name in sources), None)
@@ -99,11 +99,11 @@ def _validate_source(volume: ReadOnlyObject, at: str, pod_name: str, rules: Volu
     if "iscsi" in volume and (text := iscsi_name_error(volume["iscsi"], volume.get("name", ""))):
         errors.append(invalid(f"{at}.name", volume.get("name", ""), text))
     if "ephemeral" in volume:
-        errors += _validate_claim_name(volume, at, pod_name)
+        errors += _validate_ephemeral_claim_name(volume, at, pod_name)
     return errors
 
 
-def _validate_claim_name(volume: ReadOnlyObject, at: str, pod_name: str) -> list[FieldError]:
+def _validate_ephemeral_claim_name(volume: ReadOnlyObject, at: str, pod_name: str) -> list[FieldError]:
     name = volume.get("name", "")
     if not name or not pod_name:
         return []
@@ -119,7 +119,7 @@ def _check_empty_dir(source: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 @lru_cache(maxsize=16)
-def _sources(rules: VolumeRules) -> dict[str, Source]:
+def _sources_by_field(rules: VolumeRules) -> dict[str, Source]:
     """Return the volume sources of pods by field, in the order they are checked."""
 
     def check_projected(source: ReadOnlyObject, at: str) -> list[FieldError]:

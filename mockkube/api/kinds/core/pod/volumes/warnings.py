@@ -14,7 +14,7 @@ from mockkube.api.types import ReadOnlyObject
 # Bound on compared pairs of files, which are quadratic in the number of files: a volume with more than 1,400 files
 # could otherwise block the server. Further warnings would not fit into the response headers anyway.
 _COMPARISONS_MAX: Final = 1_000_000
-_GONE: Final = {
+_DEPRECATED_SOURCES: Final = {
     "photonPersistentDisk": ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
     "gitRepo": ("gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
     "scaleIO": ("scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
@@ -32,7 +32,7 @@ def volume_warnings(volumes: Sequence[ReadOnlyObject], at: str, judge: Judge) ->
     """Warn about deprecated volume sources."""
     for i, volume in enumerate(volumes):
         for field in volume:
-            if field in _GONE:
+            if field in _DEPRECATED_SOURCES:
                 yield from _source_warnings(field, volume, f"{at}[{i}]", judge)
 
 
@@ -41,7 +41,7 @@ def _source_warnings(field: str, volume: ReadOnlyObject, at: str, judge: Judge) 
         spec = volume["ephemeral"].get("volumeClaimTemplate", {}).get("spec", {})
         yield from claim_spec_warnings(spec, f"{at}.ephemeral.volumeClaimTemplate.spec")
         return
-    name, text = _GONE[field]
+    name, text = _DEPRECATED_SOURCES[field]
     if field == "gitRepo" and judge.caps.enabled("GitRepoVolumeDriver"):
         text = "deprecated in v1.11"
     yield f"{at}.{name}: {text}"
@@ -57,7 +57,7 @@ def claim_spec_warnings(spec: ReadOnlyObject, at: str) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _ProjectedFile:
     path: str
     source: str = ""
 
@@ -72,20 +72,20 @@ def overlap_warnings(volumes: Sequence[ReadOnlyObject]) -> Iterator[str]:
         for kind, described in (("configMap", "ConfigMap"), ("secret", "Secret")):
             if kind in volume:
                 source = volume[kind].get("name" if kind == "configMap" else "secretName", "")
-                files = _files(volume[kind])
-                yield from _overlaps(name, f"{described} {quoted(source)}", files)
+                files = _files_of(volume[kind])
+                yield from _overlap_messages(name, f"{described} {quoted(source)}", files)
         if "downwardAPI" in volume:
-            yield from _overlaps(name, "DownwardAPI", _files(volume["downwardAPI"]))
+            yield from _overlap_messages(name, "DownwardAPI", _files_of(volume["downwardAPI"]))
         if "projected" in volume:
             yield from _projected_overlaps(volume["projected"], name)
 
 
-def _files(source: ReadOnlyObject, described: str = "") -> list[_File]:
-    return [_File(item.get("path", ""), described) for item in source.get("items", ())]
+def _files_of(source: ReadOnlyObject, described: str = "") -> list[_ProjectedFile]:
+    return [_ProjectedFile(item.get("path", ""), described) for item in source.get("items", ())]
 
 
-def _overlaps(volume: str, described: str, files: Iterable[_File]) -> Iterator[str]:
-    earlier: list[_File] = []
+def _overlap_messages(volume: str, described: str, files: Iterable[_ProjectedFile]) -> Iterator[str]:
+    earlier: list[_ProjectedFile] = []
     compared = 0
     for file in files:
         compared += len(earlier)
@@ -94,40 +94,42 @@ def _overlaps(volume: str, described: str, files: Iterable[_File]) -> Iterator[s
         # With a slash appended to both, "a" hides "a/b" but not "ab".
         stripped = replace(file, path=file.path.rstrip("/"))
         for other in earlier:
-            if _overlap(other, stripped):
+            if _do_overlap(other, stripped):
                 yield f"volume {quoted(volume)} ({described}): overlapping paths: {stripped} with {other}"
         earlier.append(stripped)
 
 
-def _overlap(one: _File, other: _File) -> bool:
+def _do_overlap(one: _ProjectedFile, other: _ProjectedFile) -> bool:
     if not one.path or not other.path:
         return False
     return f"{one.path}/".startswith(f"{other.path}/") or f"{other.path}/".startswith(f"{one.path}/")
 
 
 def _projected_overlaps(projected: ReadOnlyObject, volume: str) -> Iterator[str]:
-    files: list[_File] = []
+    files: list[_ProjectedFile] = []
     for source in projected.get("sources") or ():
         if not source:
             yield f"volume {quoted(volume)} (Projected) has no sources provided"
         files += _projected_files(source)
-    yield from _overlaps(volume, "Projected", files)
+    yield from _overlap_messages(volume, "Projected", files)
 
 
-def _projected_files(source: ReadOnlyObject) -> list[_File]:
+def _projected_files(source: ReadOnlyObject) -> list[_ProjectedFile]:
     """Return the files of the first projection type that has any."""
     for kind, described in (("configMap", "ConfigMap"), ("secret", "Secret"), ("downwardAPI", "DownwardAPI")):
         if "items" in source.get(kind, ()):
             name = "" if kind == "downwardAPI" else f" {quoted(source[kind].get('name', ''))}"
-            return _files(source[kind], f"{described}{name}")
+            return _files_of(source[kind], f"{described}{name}")
     if "serviceAccountToken" in source:
-        return [_File(source["serviceAccountToken"].get("path", ""), "ServiceAccountToken")]
+        return [_ProjectedFile(source["serviceAccountToken"].get("path", ""), "ServiceAccountToken")]
     if "clusterTrustBundle" in source:
         bundle = source["clusterTrustBundle"]
         name = bundle.get("name", bundle.get("signerName", ""))
-        return [_File(bundle.get("path", ""), f"ClusterTrustBundle {quoted(name)}")]
+        return [_ProjectedFile(bundle.get("path", ""), f"ClusterTrustBundle {quoted(name)}")]
     certificate = source.get("podCertificate", {})
     kinds = {"certificateChainPath": "chain", "keyPath": "key", "credentialBundlePath": "credential bundle"}
     return [
-        _File(certificate[field], f"PodCertificate {kind}") for field, kind in kinds.items() if field in certificate
+        _ProjectedFile(certificate[field], f"PodCertificate {kind}")
+        for field, kind in kinds.items()
+        if field in certificate
     ]
