@@ -58,11 +58,11 @@ from mockkube.features.gates import State
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 from mockkube.matching.cel.devices import device_expression
-from mockkube.proposals.lending import extensions_for, object_rules_for, schema_for
+from mockkube.proposals.lending import make_validation_extensions, make_object_rules, make_schema
 from mockkube.proposals.outside import usual_trains
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.loop_board import LoopBoard
+from mockkube.runtime.loop_board import HotLoops
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class ApiServerOptions:
     """Function that returns whether a component of the cluster runs, by its name."""
     identity: str = ""
     """Holder of the identity lease: the host, a slash, a suffix that tells servers of a host apart; empty: no lease."""
-    board: LoopBoard | None = None
+    board: HotLoops | None = None
     """Registry of hot loops, where the server reports objects that it cannot read."""
     accounts: TokenIssuer | None = None
     """Issuer of service account tokens; None: a new one, so that tokens become invalid when the server ends."""
@@ -106,13 +106,13 @@ def _custom_schema(schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, 
 def _family(version: Version, trains: tuple[ReleaseTrain, ...]) -> KindSet:
     """Return the built-in kinds with the fields and operators that proposals add."""
     # Nothing in it depends on one server, so all servers of a version and its trains share it.
-    extensions = extensions_for(version, trains)
+    extensions = make_validation_extensions(version, trains)
     dependencies = StrategyDependencies(
         device_expression=device_expression,
         policy_expression=policy_expression,
         custom_schema=_custom_schema,
         extensions=extensions,
-        objects=object_rules_for(version, trains),
+        objects=make_object_rules(version, trains),
     )
     return built_in(Strategies(dependencies))
 
@@ -127,7 +127,7 @@ class ApiServer:
             clock=clock,
             chance=chance,
             caps=options.caps,
-            schema=schema_for(options.caps.version, options.trains),
+            schema=make_schema(options.caps.version, options.trains),
             admission=Chain(admission.build(options.enable_admission, options.disable_admission)),
             allocators=Allocators(chance=chance),
             runtime_config=options.runtime_config,

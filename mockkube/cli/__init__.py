@@ -1,1 +1,1 @@
-"""The command line: parse, call, print. One module per command, listed in catalogue.py."""
+"""Command line: parse arguments, call, print. One module per command, listed in catalogue.py."""

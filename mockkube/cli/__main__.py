@@ -1,4 +1,4 @@
-"""`python -m mockkube.cli`, for where the script is not on the path."""
+"""Entry point of `python -m mockkube.cli`, where the script is not on the path."""
 
 from mockkube.cli.main import main
 

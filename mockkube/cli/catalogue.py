@@ -1,4 +1,4 @@
-"""The commands: their names, the modules that hold them, and one line each for `mockkube --help`."""
+"""Catalogue of commands: name, module, and one line for `mockkube --help`."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,14 +6,14 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One command. Its module is imported when it is called, so `--help` costs nothing of what others need."""
+    """One command; its module is imported only when it is called, so that `--help` stays fast."""
 
     name: str
     summary: str
 
     @property
     def module(self) -> str:
-        """The module that holds the command, under the attribute `command`."""
+        """Name of the module that holds the command as `command`."""
         return f"mockkube.cli.{self.name}"
 
 

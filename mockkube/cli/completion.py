@@ -1,4 +1,4 @@
-"""`mockkube completion`: let a shell complete commands and flags."""
+"""`mockkube completion`: print a completion script for a shell."""
 
 import click
 

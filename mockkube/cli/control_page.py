@@ -1,4 +1,4 @@
-"""A page of the control API, of whatever cluster a kubeconfig leads to."""
+"""Read a page of the control API of the cluster in a kubeconfig."""
 
 import urllib.request
 from typing import Final
@@ -9,7 +9,7 @@ CONTROL: Final = "/apis/control.mockkube.dev/v1alpha1"
 
 
 def read_page(access: Access, path: str = "", *, seconds: float) -> bytes:
-    """Return a page below the root of the control API. Raises HTTPError, OSError and KubeconfigError."""
+    """Return a page below the root of the control API; raise HTTPError, OSError or KubeconfigError."""
     headers = {"Authorization": f"Bearer {access.token}"} if access.token else {}
     request = urllib.request.Request(access.server + CONTROL + path, headers=headers)
     with urllib.request.urlopen(request, timeout=seconds, context=access.tls()) as answer:

@@ -41,6 +41,7 @@ def _delete(directory: StateDirectory) -> None:
     from mockkube.cluster.state import StateLock
 
     if directory.path.exists():
+        # The lock keeps another `mockkube up` from starting the cluster meanwhile.
         with StateLock(directory):  # nobody starts it meanwhile
             shutil.rmtree(directory.path)
         click.echo(f"Deleted {directory.path}")

@@ -1,4 +1,4 @@
-"""`mockkube eval`: the semantics of tolerations, selectors, versions and expressions at one's fingertips."""
+"""`mockkube eval`: evaluate tolerations, node selectors, versions and CEL expressions as a component would."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from mockkube.api.codec import Mismatch
+from mockkube.api.codec import DecodingError
 from mockkube.cli.exits import Exit
 from mockkube.cli.options import output_option
 from mockkube.cli.questions import (
@@ -18,7 +18,7 @@ from mockkube.cli.questions import (
 from mockkube.cluster.errors import ConfigurationError
 from mockkube.features.capabilities import Capabilities
 from mockkube.proposals import kep_5500, kep_5721, rows
-from mockkube.proposals.answers import answer_selector, answer_tolerations
+from mockkube.proposals.answers import evaluate_selector, evaluate_tolerations
 from mockkube.proposals.places import Part, node_affinity, pod_spec, volume_selector
 
 _AFFINITY: Final = ("requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution")
@@ -98,12 +98,12 @@ def _about_expression(answer: Answer) -> Iterable[tuple[str, ...]]:
 @_OUTPUT
 def semver(first: str, second: str, output: str, caps: Capabilities) -> Exit:
     """Compare two versions, read tolerantly: A is the node's, B the one asked for."""
-    asked = {"parse": [{"input": first}, {"input": second}], "compare": [{"a": first, "b": second}]}
-    answers = rows.evaluate(asked)
+    inputs = {"parse": [{"input": first}, {"input": second}], "compare": [{"a": first, "b": second}]}
+    answers = rows.evaluate(inputs)
     gate = {"name": kep_5721.GATE, "enabled": caps.enabled(kep_5721.GATE)}
-    answer = {**answers["compare"][0], "parsed": answers["parse"], "gate": gate}
-    _print(answer, output, _about_versions)
-    return Exit.OK if answer["cmp"] is not None else Exit.FAILED
+    result = {**answers["compare"][0], "parsed": answers["parse"], "gate": gate}
+    _print(result, output, _about_versions)
+    return Exit.OK if result["cmp"] is not None else Exit.FAILED
 
 
 def _about_versions(answer: Answer) -> Iterable[tuple[str, ...]]:
@@ -123,8 +123,8 @@ def toleration(file: str, taints: tuple[str, ...], output: str, caps: Capabiliti
     """Judge the tolerations in FILE (one, a list, or an object with pods), and ask which tolerates a taint."""
     given = [one for document in documents(file) for one in _tolerations_in(document, file)]
     try:
-        answer = answer_tolerations(given, [taint_of(taint) for taint in taints], caps)
-    except Mismatch:
+        answer = evaluate_tolerations(given, [taint_of(taint) for taint in taints], caps)
+    except DecodingError:
         raise ConfigurationError(f"{file}: a field of a toleration has the wrong type") from None
     _print(answer, output, _about_tolerations)
     return Exit.OK if answer["valid"] else Exit.FAILED
@@ -166,13 +166,13 @@ def selector(file: str, labels: tuple[str, ...], node_name: str, output: str, ca
 
 def _answer_affinity(affinity: Any, labels: Mapping[str, str], node_name: str, caps: Capabilities, file: str) -> Answer:
     try:
-        return answer_selector(affinity, labels, node_name, caps)
-    except Mismatch:
+        return evaluate_selector(affinity, labels, node_name, caps)
+    except DecodingError:
         raise ConfigurationError(f"{file}: a field of the node affinity has the wrong type") from None
 
 
 def _affinity_in(document: Any, file: str) -> Mapping[str, Any]:
-    """Return node affinity as a pod says it, whatever part of an object is given."""
+    """Return the node affinity of a document: terms, a selector, an affinity, a pod or a volume."""
     if isinstance(document, list):
         return {_AFFINITY[0]: {"nodeSelectorTerms": document}}
     if isinstance(document, Mapping):

@@ -1,4 +1,4 @@
-"""`mockkube examples`: the scenarios and rollout plans that ship with mockkube, listed and copied."""
+"""`mockkube examples`: list and copy the scenarios and rollout plans that ship with mockkube."""
 
 import shutil
 from collections.abc import Iterator

@@ -1,10 +1,10 @@
-"""Exit codes: what a script learns without reading any text."""
+"""Exit codes of the command line."""
 
 from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """How a command ended."""
+    """Exit code of a command."""
 
     OK = 0
     FAILED = 1  # the question was understood and the answer is no

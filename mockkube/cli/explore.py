@@ -1,4 +1,4 @@
-"""`mockkube explore`: every order of a rollout, tried in virtual time."""
+"""`mockkube explore`: try every order of a rollout in virtual time."""
 
 import logging
 import os
@@ -97,13 +97,14 @@ def _explored(plan: "Plan", jobs: int, *, quiet: bool, checks: int) -> "Explorat
 
 
 class _Progress:
-    """Progress on stderr: a bar in a terminal."""
+    """Progress bar on stderr, for a terminal."""
 
     def __init__(self) -> None:
         self.whole = 0
 
     def __call__(self, left: int) -> None:
         """Report how many walks are still unknown."""
+        # The first report is the total: the number of unknown walks only falls.
         self.whole = max(self.whole, left)
         if self.whole:
             self.show(self.whole - left)
@@ -114,12 +115,12 @@ class _Progress:
         print(f"\r[{bar:<{_WIDTH}}] {done} of {self.whole} walks known", end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:
-        """Leave a clean line."""
+        """Clear the line."""
         print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 class _Lines(_Progress):
-    """Progress where stderr is a file or a pipe: a line for each tenth of the walks, and one every ten seconds."""
+    """Progress lines on stderr, for a file or pipe: one each tenth of the walks and every ten seconds."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -128,24 +129,22 @@ class _Lines(_Progress):
         self._tenth = 0
 
     def show(self, done: int) -> None:
-        """Print a line if there is something new to say."""
+        """Print a line if a tenth or ten seconds have passed."""
         tenth, now = done * _TENTHS // self.whole, self._clock.monotonic()
         if tenth > self._tenth or now - self._said >= _PAUSE_SECONDS:
             self._tenth, self._said = tenth, now
             print(f"{done} of {self.whole} walks known ({done * 100 // self.whole} %)", file=sys.stderr, flush=True)
 
     def end(self) -> None:
-        """Print nothing: each line is whole."""
+        """Do nothing: each line is complete."""
 
 
 class _Silent(_Progress):
-    """No progress."""
+    """No progress output."""
 
-    def show(self, done: int) -> None:
-        """Show nothing."""
+    def show(self, done: int) -> None: ...
 
-    def end(self) -> None:
-        """Show nothing."""
+    def end(self) -> None: ...
 
 
 def _progress(*, quiet: bool) -> _Progress:

@@ -1,4 +1,4 @@
-"""`mockkube kubeconfig`: the kubeconfig of a cluster, printed or merged."""
+"""`mockkube kubeconfig`: print or merge the kubeconfig of a cluster."""
 
 import asyncio
 

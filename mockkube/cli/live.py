@@ -1,4 +1,7 @@
-"""A running cluster read through a kubeconfig: lists of objects, one after the other, and done."""
+"""Read-only access to a running cluster through a kubeconfig.
+
+It reads what kubectl reads, with the standard library only: `mockkube scan` lists objects once and ends.
+"""
 
 import contextlib
 import json
@@ -27,7 +30,7 @@ _GATE_LINE: Final = re.compile(r'^kubernetes_feature_enabled\{name="(\w+)",stage
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Where a cluster is, and who asks."""
+    """URL, credentials and TLS context of a cluster."""
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -35,7 +38,8 @@ class Login:
 
 
 def read_kubeconfig(paths: list[Path], context: str | None) -> Login:
-    """Return what several kubeconfigs say, the first that has an entry; ConfigurationError if that is not enough."""
+    """Return the access that the kubeconfigs define; raise ConfigurationError if they are incomplete."""
+    # As with kubectl, the first file that has an entry wins.
     configs = [(path, _load(path)) for path in paths if path.exists()]
     where = os.pathsep.join(map(str, paths))
     if not configs:
@@ -50,9 +54,9 @@ def read_kubeconfig(paths: list[Path], context: str | None) -> Login:
 
 
 def kubeconfig_paths(kubeconfig: str | None, name: str | None, environment: Mapping[str, str]) -> list[Path]:
-    """Return the kubeconfig that was given, that of the named cluster, or those that kubectl reads.
+    """Return the given kubeconfig, that of the named cluster, or those that kubectl reads.
 
-    Where kubectl reads none either, it is that of the cluster `default`. ConfigurationError if there is no such file.
+    Without any of these it is that of the cluster `default`. Raise ConfigurationError if the file does not exist.
     """
     if kubeconfig and name is not None:
         raise ConfigurationError("--kubeconfig and --name: both say which cluster: leave one out")
@@ -73,14 +77,14 @@ def _kubeconfig_of(directory: StateDirectory) -> Path:
 
 
 def default_paths(environment: Mapping[str, str]) -> list[Path]:
-    """Return where kubectl looks."""
+    """Return the kubeconfigs that kubectl reads."""
     if given := environment.get("KUBECONFIG"):
         return [Path(part).expanduser() for part in given.split(os.pathsep) if part]
     return [Path("~/.kube/config").expanduser()]
 
 
 def require_listener(url: str, context: str) -> None:
-    """Raise StartError if nothing listens where a kubeconfig leads; `context` is the one it was taken from."""
+    """Raise StartError if nothing listens at the URL of a kubeconfig's context."""
     place = urlsplit(url)
     try:
         port = place.port or (443 if place.scheme == "https" else 80)
@@ -95,7 +99,7 @@ def require_listener(url: str, context: str) -> None:
 
 
 def current_context(paths: Sequence[Path]) -> str:
-    """Return the context that kubectl would use; empty if there is none."""
+    """Return the current context, empty if there is none."""
     found = (_load(path).get("current-context") for path in paths if path.exists())
     return next((str(name) for name in found if name), "")
 
@@ -166,7 +170,7 @@ def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], directory: Path) -
 
 
 def _bytes(entry: Mapping[str, Any], file_key: str, data_key: str, directory: Path) -> bytes | None:
-    """Return what stands in the entry itself, or in the file that it names."""
+    """Return the data of an entry, or of the file that it names."""
     if data_key and entry.get(data_key):
         try:
             return b64decode(str(entry[data_key]))
@@ -182,19 +186,20 @@ def _bytes(entry: Mapping[str, Any], file_key: str, data_key: str, directory: Pa
 
 
 class LiveCluster:
-    """A cluster that answers GET; StartError when it does not."""
+    """Cluster that is read with GET requests; raises StartError if it does not answer."""
 
     def __init__(self, login: Login) -> None:
         self._login = login
 
     def version(self) -> str:
-        """Return its version, as `major.minor`."""
+        """Return the version as `major.minor`."""
         info = self._get("/version") or {}
+        # Managed clusters report a minor version like `29+`.
         digits = "".join(letter for letter in str(info.get("minor", "")) if letter.isdigit())
         return f"{info.get('major', '')}.{digits}"
 
     def gates(self) -> dict[str, bool]:
-        """Return the gates that its API server reports; none if it keeps its metrics to itself."""
+        """Return the gates in the metrics of the API server; none if they cannot be read."""
         text = self._read("/metrics", accept="text/plain")[1].decode(errors="replace")
         return {gate: value == "1" for gate, value in _GATE_LINE.findall(text)}
 
@@ -207,6 +212,7 @@ class LiveCluster:
             if page is None:
                 return
             for item in page.get("items") or ():
+                # Items of a list carry neither kind nor apiVersion.
                 yield {**item, "apiVersion": api_version, "kind": kind}
             token = (page.get("metadata") or {}).get("continue")
             if not token:
@@ -214,7 +220,7 @@ class LiveCluster:
             query["continue"] = token
 
     def _get(self, path: str) -> dict[str, Any] | None:
-        """Return what a path answers, None if there is no such."""
+        """Return the JSON object at a path, None for 404."""
         status, body = self._read(path)
         return None if status == 404 else self._answer(path, status, body)
 

@@ -1,4 +1,4 @@
-"""What `mockkube status --loops` finds: which pairs of a component and an object get nowhere, as their metrics tell."""
+"""Hot loops of a running cluster, read from the metrics of its components, for `mockkube status --loops`."""
 
 import urllib.error
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A pair that gets nowhere, and how often a minute."""
+    """One hot loop: component, controller, object, cause, and attempts a minute."""
 
     component: str
     controller: str
@@ -27,7 +27,7 @@ class Loop:
 
 
 def loops_of(record: RunningRecord) -> list[Loop]:
-    """Return the loops of a running cluster, the busiest first; StartError if it does not answer."""
+    """Return the hot loops of a running cluster, the most frequent first; raise StartError if it does not answer."""
     try:
         access = kubeconfig.read(Path(record.kubeconfig))
         found = [
@@ -44,7 +44,7 @@ def loops_of(record: RunningRecord) -> list[Loop]:
 
 
 def read_loops(component: str, text: str) -> Iterator[Loop]:
-    """Read a page of metrics."""
+    """Yield the hot loops in a page of metrics."""
     from prometheus_client.parser import text_string_to_metric_families
 
     for family in text_string_to_metric_families(text):

@@ -1,4 +1,4 @@
-"""The entry point: finds the command, and turns what went wrong into one line and an exit code."""
+"""Entry point: find the command, turn errors into one line on stderr and an exit code."""
 
 import os
 import sys
@@ -16,14 +16,14 @@ _BY_NAME = {entry.name: entry for entry in COMMANDS}
 
 
 class Commands(click.Group):
-    """The commands of the catalogue, imported when called."""
+    """Commands of the catalogue, imported when called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the catalogue's order."""
         return [entry.name for entry in COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command, None if there is no such."""
+        """Return the command, None if it does not exist."""
         if cmd_name not in _BY_NAME:
             return None
         command = import_module(_BY_NAME[cmd_name].module).command
@@ -31,14 +31,14 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands' own lines without importing one of them."""
+        """Write the catalogue's summaries without importing a command."""
         with formatter.section("Commands"):
             formatter.write_dl([(entry.name, entry.summary) for entry in COMMANDS])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or say which one may have been meant."""
+        """Return the command; suggest a similar name for an unknown one."""
         if args and args[0] not in _BY_NAME and not args[0].startswith("-"):
             from difflib import get_close_matches
 
@@ -74,7 +74,7 @@ def main() -> NoReturn:
 
 
 def _command_in(arguments: list[str]) -> str:
-    """Return the command of a command line: the first word that belongs to no option before it."""
+    """Return the command's name: the first word that is not an option or its value."""
     words = iter(arguments)
     for word in words:
         if word == "--proposal":
@@ -85,7 +85,7 @@ def _command_in(arguments: list[str]) -> str:
 
 
 def _leave_at_once(code: int) -> NoReturn:
-    """End the process without giving back, piece by piece, what a cluster held: the system takes it faster."""
+    """End the process without freeing the cluster's memory piece by piece: the system does it faster."""
     with suppress(OSError):  # nobody reads any more
         sys.stdout.flush()
         sys.stderr.flush()
@@ -93,7 +93,7 @@ def _leave_at_once(code: int) -> NoReturn:
 
 
 def run(arguments: list[str]) -> int:
-    """Return the exit code of a command line; what a user did wrong gets one line on stderr."""
+    """Return the exit code of a command line; print errors of the user as one line on stderr."""
     try:
         answer = mockkube.main(arguments, prog_name="mockkube", standalone_mode=False)
         sys.stdout.flush()
@@ -119,7 +119,8 @@ def run(arguments: list[str]) -> int:
 
 
 def _is_proposal_error(error: ValueError) -> bool:
-    """Return whether a proposal cannot be used; commands that load none need not import what says so."""
+    """Return whether the error is a ProposalError, without importing its module."""
+    # If the module has not been imported, no proposal was loaded and the error is another one.
     contents = sys.modules.get("mockkube.proposals.contents")
     return contents is not None and isinstance(error, contents.ProposalError)
 

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options shared by several commands."""
 
 import os
 from collections.abc import Callable
@@ -16,19 +16,19 @@ name_option: Decorator = click.option("--name", metavar="NAME", help="The cluste
 
 
 def output_option(*formats: str) -> Decorator:
-    """Return `-o`, with the first of the formats as the default."""
+    """Return the option `-o` for these formats, the first of them as the default."""
     return click.option(
         "-o", "--output", type=click.Choice(formats), default=formats[0], show_default=True, help="How to print it."
     )
 
 
 def start_hint(cluster: str) -> str:
-    """Return what to do about a cluster of mockkube that does not run."""
+    """Return the remedy for a mockkube cluster that does not run."""
     return f"start it with 'mockkube up{'' if cluster == 'default' else f' --name {cluster}'}'"
 
 
 def directory_of(name: str | None) -> StateDirectory:
-    """Return the state directory of the cluster a command is about."""
+    """Return the state directory of the cluster named by --name or MOCKKUBE_NAME."""
     given = os.environ.get("MOCKKUBE_NAME") or "default" if name is None else name
     try:
         return StateDirectory.of(read_name(given), os.environ)

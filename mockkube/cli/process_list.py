@@ -1,4 +1,7 @@
-"""What other users of the machine see of this process's command line: `ps` reads it from the process's own memory."""
+"""Hide secrets on this process's command line from other users of the machine.
+
+`ps` reads the arguments from the process's own memory, where they can be overwritten.
+"""
 
 import ctypes
 from pathlib import Path
@@ -10,19 +13,19 @@ _PROCESS: Final = Path("/proc/self")
 
 
 def hide_argument(text: str) -> None:
-    """Overwrite the text with `x` wherever it stands among the arguments of this process.
+    """Overwrite a text with `x` in the arguments of this process.
 
-    It stays visible for the moment until then, and on systems other than Linux.
+    It is visible until then, and always on systems other than Linux.
     """
     try:
         fields = (_PROCESS / "stat").read_text().rpartition(")")[2].split()
         shown = (_PROCESS / "cmdline").read_bytes()
     except OSError:
         return
-    # the name of the process, which may hold spaces, is the second field: two are missing before what is left
+    # The second field, the process's name, may hold spaces: it and the first are cut off, so the numbers shift by two.
     start, end = int(fields[_START - 2]), int(fields[_END - 2])
     secret = text.encode()
-    # 0 where the system hides the addresses from the process
+    # The address is 0 where the system hides it; comparing the memory guards against writing to anything else.
     if start == 0 or end - start != len(shown) or ctypes.string_at(start, end - start) != shown:
         return
     at = shown.find(secret)

@@ -1,4 +1,4 @@
-"""How questions about semantics are put: a version and gates, files of objects, taints and labels."""
+"""Parse parameters of commands: version and gates of a component, files of objects, taints, labels."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ _GATE: Final = "A feature gate of the component. May be repeated."
 
 
 def of_component(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command `--version` and `--gate`, and call it with `caps`, what such a component can do."""
+    """Add `--version` and `--gate` to a command and pass it the component's capabilities as `caps`."""
 
     @wraps(function)
     def called(*args: Any, version: str, gates: tuple[str, ...], **rest: Any) -> Any:
@@ -37,7 +37,7 @@ def of_component(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def version_of(text: str, flag: str = "--version") -> Version:
-    """Return a version that there is."""
+    """Return a supported version."""
     try:
         version = read_version(text)
     except ValueError as error:
@@ -48,7 +48,7 @@ def version_of(text: str, flag: str = "--version") -> Version:
 
 
 def gates_of(texts: Sequence[str], flag: str = "--gate") -> dict[str, bool]:
-    """Return gates by name; one without a value is on."""
+    """Return gates by name; a gate without a value is on."""
     gates: dict[str, bool] = {}
     for text in ",".join(texts).split(",") if texts else ():
         try:
@@ -65,7 +65,7 @@ def capabilities_of(
     component: str = "kube-apiserver",
     flag: str = "--gate",
 ) -> Capabilities:
-    """Return what a component can do; ConfigurationError, in upstream's words, for gates it would not start with."""
+    """Return the capabilities of a component; raise ConfigurationError in upstream's words for invalid gates."""
     trains = usual_trains()
     try:
         parsed = validate_gates(gates, component, version, trains=trains)
@@ -75,7 +75,7 @@ def capabilities_of(
 
 
 def documents(path: str) -> Iterator[Any]:
-    """Yield what a file of YAML or JSON holds, document by document; `-` is standard input."""
+    """Yield the YAML or JSON documents of a file; `-` is standard input."""
     import yaml
 
     try:
@@ -97,7 +97,7 @@ def _content(path: str) -> bytes:
 
 
 def scheduler_configuration(path: str | None) -> dict[str, Any] | None:
-    """Return the KubeSchedulerConfiguration of `--config`; None if there is none."""
+    """Return the KubeSchedulerConfiguration of `--config`, None without one."""
     if path is None:
         return None
     found = list(documents(path))
@@ -108,7 +108,7 @@ def scheduler_configuration(path: str | None) -> dict[str, Any] | None:
 
 
 def taint_of(text: str) -> dict[str, str]:
-    """Read `key=value:Effect` or `key:Effect`."""
+    """Parse `key=value:Effect` or `key:Effect`."""
     rest, colon, effect = text.rpartition(":")
     key, _, value = rest.partition("=")
     if not colon or effect not in EFFECTS or not key:
@@ -119,7 +119,7 @@ def taint_of(text: str) -> dict[str, str]:
 
 
 def labels_of(texts: Sequence[str]) -> dict[str, str]:
-    """Read `key=value,key=value`."""
+    """Parse `key=value,key=value`."""
     labels: dict[str, str] = {}
     for pair in (pair for text in texts for pair in text.split(",") if pair):
         key, equals, value = pair.partition("=")

@@ -1,4 +1,4 @@
-"""`mockkube scan`: what breaks without a gate, or at an older version."""
+"""`mockkube scan`: find objects that break without a gate, or at an older version."""
 
 import json
 import os
@@ -30,7 +30,7 @@ Objects = list[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is asked about: gates that change, a version to go back to, and what holds besides."""
+    """Gates that change, the version to go back to, and the settings that stay."""
 
     version: Version
     to: Version
@@ -38,12 +38,12 @@ class Change:
     others: Mapping[str, bool]
 
     def before(self, component: str) -> Capabilities:
-        """Return what the component can do now."""
+        """Return the component's capabilities before the change."""
         given = {**self.others, **{gate: not value for gate, value in self.gates.items()}}
         return self._capabilities(self.version, self._known(given, self.version, component), component)
 
     def after(self, component: str) -> Capabilities:
-        """Return what it could do then; gates that the older version does not have are off by themselves."""
+        """Return the component's capabilities after the change; gates unknown to an older version are left out."""
         given = {**self.others, **self.gates}
         known = self._known(given, self.to, component) if self.to != self.version else given
         return self._capabilities(self.to, known, component)
@@ -101,7 +101,7 @@ def _change(asked: Mapping[str, Any], cluster: LiveCluster | None) -> Change:
 
 
 def _unusual(cluster: LiveCluster | None, version: Version) -> dict[str, bool]:
-    """Return the gates of a cluster that are not as its version has them by itself."""
+    """Return the gates of a cluster that differ from its version's defaults."""
     if cluster is None:
         return {}
     known, usual = registry(version, usual_trains()).histories, effective(version, trains=usual_trains())
@@ -109,7 +109,7 @@ def _unusual(cluster: LiveCluster | None, version: Version) -> dict[str, bool]:
 
 
 def scan(objects: Sequence[Mapping[str, Any]], change: Change, components: Iterable[str]) -> list[Finding]:
-    """Return what breaks, object by object; ConfigurationError for one that cannot be read."""
+    """Return what breaks, object by object; raise ConfigurationError for an object that cannot be scanned."""
     changes = {name: (change.before(name), change.after(name)) for name in components}
     try:
         return scan_objects(objects, changes, RealClock().now())
@@ -141,7 +141,7 @@ def _files(path: str) -> list[str]:
 
 
 def _objects(document: Any, file: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the object of a document, or those of its list."""
+    """Yield the object of a document, or the items of a list."""
     if not isinstance(document, Mapping) or not isinstance(document.get("kind"), str):
         raise ConfigurationError(f"{file}: not a manifest: each document needs apiVersion and kind")
     if "items" in document and document["kind"].endswith("List"):
@@ -152,7 +152,7 @@ def _objects(document: Any, file: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _of_list(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the items of a list need not say themselves."""
+    """Return apiVersion and kind of a list's items, which may leave them out."""
     kind = str(document["kind"]).removesuffix("List")
     return {"apiVersion": document.get("apiVersion"), "kind": kind} if kind else {}
 

@@ -1,4 +1,4 @@
-"""`mockkube scheduler`: the scheduler alone, against the API server of a kubeconfig."""
+"""`mockkube scheduler`: run only the scheduler, against the API server of a kubeconfig."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The scenarios and rollout plans that ship with mockkube: in a checkout, and in an installed package."""
+"""Find the scenarios and rollout plans that ship with mockkube."""
 
 from pathlib import Path
 from typing import Final
@@ -10,13 +10,13 @@ _PACKAGE: Final = Path(mockkube.__file__).parent
 
 
 def shipped_directory() -> Path:
-    """Return where they are: beside the package in a checkout, else in it."""
+    """Return their directory: beside the package in a checkout, inside it when installed."""
     checkout = _PACKAGE.parent / FOLDER
     return checkout if (checkout / "plans").is_dir() else _PACKAGE / FOLDER
 
 
 def find_shipped(path: str) -> Path:
-    """Return the path; where there is none and it begins with `conformance/`, the one of that name that ships."""
+    """Return the path; if it does not exist and begins with `conformance/`, the shipped file of that name."""
     given = Path(path)
     if given.exists() or given.parts[:1] != (FOLDER,):
         return given

@@ -1,4 +1,4 @@
-"""`mockkube status`: which clusters there are, and where."""
+"""`mockkube status`: show the clusters of this user."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from mockkube.cluster.state import RunningRecord, StateDirectory, Summary, state
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What is known of one cluster without asking it."""
+    """State of a cluster as its state directory records it."""
 
     name: str
     state: str
@@ -69,11 +69,12 @@ def _show_loops(directory: StateDirectory, output: str) -> Exit:
 
 
 def status_of(directory: StateDirectory) -> Status:
-    """Return what the state directory says."""
+    """Return the state of the cluster in a state directory."""
     pid = directory.holder()
     if pid is None:
         return Status(directory.name, "Stopped" if directory.is_durable() else "Absent")
     record = RunningRecord.read(directory)
+    # The record of an earlier run stays until the new process has written its own.
     if record is None or record.pid != pid:
         return Status(directory.name, "Starting", pid=pid)
     return Status(
@@ -97,7 +98,7 @@ def _directories() -> list[StateDirectory]:
 
 
 def _table(statuses: list[Status]) -> str:
-    """Return the clusters and, if there is one alone, its components."""
+    """Return a table of clusters, and of components if there is only one cluster."""
     rows = [("NAME", "STATE", "VERSION", "URL", "PID", "DATABASE")]
     rows += [(s.name, s.state, s.version, s.url, str(s.pid or ""), s.database) for s in statuses]
     tables = [_aligned(rows)]

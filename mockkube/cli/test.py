@@ -1,4 +1,4 @@
-"""`mockkube test`: scenarios, played and judged."""
+"""`mockkube test`: play scenarios and report their checks."""
 
 import logging
 import os
@@ -63,7 +63,7 @@ def command(paths: tuple[str, ...], *, schema: bool, lists: bool, **options: Any
 
 
 def _runs(paths: Sequence[str], options: dict[str, Any]) -> "list[Run]":
-    """Return what is to be played; ConfigurationError that names every file with a mistake."""
+    """Return the runs to play; raise ConfigurationError with every file that has a mistake."""
     from mockkube.scenario.errors import ScenarioError
     from mockkube.scenario.loading import find
     from mockkube.scenario.running import runs_of

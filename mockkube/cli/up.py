@@ -1,4 +1,4 @@
-"""`mockkube up`: a cluster in the foreground, until somebody stops it."""
+"""`mockkube up`: run a cluster in the foreground until it is stopped."""
 
 import os
 import shlex
@@ -19,7 +19,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _value(*names: str, metavar: str, text: str, multiple: bool = False) -> Decorator:
-    """Make an option whose text is read, and complained about, with all other layers of the configuration."""
+    """Return an option whose text is parsed with the other layers of the configuration."""
     completed = click.Path() if metavar in ("PATH", "FILE") else click.STRING
     return click.option(*names, metavar=metavar, help=text, multiple=multiple, type=completed)
 
@@ -72,6 +72,7 @@ def command(config: str | None, **flags: Any) -> Exit:
     from mockkube.cli.process_list import hide_argument
     from mockkube.cluster.configuration import resolve
 
+    # As early as possible: until then every user of the machine can read the token with `ps`.
     if flags["token"]:
         hide_argument(flags["token"])
     given = {name: value for name, value in flags.items() if value is not None and value != ()}
@@ -92,7 +93,7 @@ def command(config: str | None, **flags: Any) -> Exit:
 
 
 def path_line(program: str, path: str) -> str:
-    """Return what a user copies into the shell to call mockkube by its name; empty where the shell finds it."""
+    """Return the shell line that puts mockkube on the path; empty if the shell finds it."""
     found = shutil.which("mockkube", path=path)
     folder = os.path.dirname(os.path.abspath(program))
     if found is not None or not os.access(os.path.join(folder, "mockkube"), os.X_OK):
@@ -101,5 +102,5 @@ def path_line(program: str, path: str) -> str:
 
 
 def export_line(kubeconfig: str) -> str:
-    """Return what a user copies into the shell to reach the cluster."""
+    """Return the shell line that selects the cluster's kubeconfig."""
     return f"export KUBECONFIG={shlex.quote(kubeconfig)}"

@@ -1,4 +1,4 @@
-"""`mockkube version`: which mockkube this is, and which Kubernetes it can be."""
+"""`mockkube version`: print the version of mockkube and the Kubernetes versions it emulates."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`mockkube why`: why a pod is where it is, or nowhere, or gone; and which single change would alter it."""
+"""`mockkube why`: explain why a pod is pending, rejected or gone, and which single change would help."""
 
 import asyncio
 import json
@@ -52,20 +52,20 @@ def _exit(report: Mapping[str, Any]) -> Exit:
 
 
 def _report(kind: str, name: str, given: dict[str, Any]) -> Mapping[str, Any]:
-    """Return what is told of a pod, or of what is of another kind and makes pods."""
+    """Return the explanation of a pod, or of a workload that creates pods."""
     from mockkube.api.errors import ApiError
     from mockkube.cli.why_sources import Asked, report_made_here, report_of_cluster, report_of_maker
     from mockkube.client import kubeconfig
     from mockkube.scheduler.configuration.configuration import ConfigurationError as Unusable
 
     path = kubeconfig_paths(given.pop("kubeconfig"), given.pop("cluster"), os.environ)[0]
-    asked = Asked(name=name, path=path, **given)
+    query = Asked(name=name, path=path, **given)
     try:
-        require_listener(kubeconfig.read(path, asked.context).server, asked.context or current_context([path]))
+        require_listener(kubeconfig.read(path, query.context).server, query.context or current_context([path]))
         if kind:
-            return asyncio.run(report_of_maker(asked, kind))
-        report = None if asked.supposing else report_of_cluster(asked)
-        return asyncio.run(report_made_here(asked)) if report is None else report
+            return asyncio.run(report_of_maker(query, kind))
+        report = None if query.supposing else report_of_cluster(query)
+        return asyncio.run(report_made_here(query)) if report is None else report
     except kubeconfig.KubeconfigError as error:
         raise ConfigurationError(f"--kubeconfig: {error}") from None
     except Unusable as error:

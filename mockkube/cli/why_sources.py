@@ -1,4 +1,4 @@
-"""Where `mockkube why` gets its answer: from the control API of a cluster of ours, else by deciding here."""
+"""Get the explanations for `mockkube why`: from the cluster's control API, else computed here."""
 
 import json
 import urllib.error
@@ -29,7 +29,7 @@ _SECONDS: Final = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the user asks, and how the cluster is reached."""
+    """Pod or workload to explain, the cluster, and the supposed scheduler settings."""
 
     namespace: str
     name: str
@@ -41,15 +41,17 @@ class Asked:
 
     @property
     def supposing(self) -> bool:
-        """Whether something is said of the scheduler that the cluster may not know."""
+        """Whether scheduler settings are supposed that the cluster does not have."""
         return bool(self.config or self.version or self.gates)
 
 
 def report_of_cluster(asked: Asked) -> dict[str, Any] | None:
-    """Return what a cluster of ours says of a pod; None of another's. ConfigurationError when there is no such pod."""
+    """Return the control API's explanation, None without one; raise ConfigurationError if the pod does not exist."""
     access = kubeconfig.read(asked.path, asked.context)
     try:
         try:
+            # The root is read first: only it tells a cluster without control API from a pod that does not exist, both
+            # 404.
             read_page(access, seconds=_SECONDS)
         except urllib.error.HTTPError:
             return None
@@ -57,10 +59,10 @@ def report_of_cluster(asked: Asked) -> dict[str, Any] | None:
         report: dict[str, Any] = json.loads(read_page(access, path, seconds=_SECONDS))
         return report
     except urllib.error.HTTPError as error:
-        told = _message(error)
+        message = _message(error)
         if error.code == 404:
-            raise ConfigurationError(told) from None
-        raise StartError(f"the cluster does not answer: {told}") from None
+            raise ConfigurationError(message) from None
+        raise StartError(f"the cluster does not answer: {message}") from None
     except (OSError, urllib.error.URLError) as error:
         raise StartError(f"the cluster does not answer: {error}") from None
 
@@ -73,7 +75,7 @@ def _message(error: urllib.error.HTTPError) -> str:
 
 
 async def report_made_here(asked: Asked) -> dict[str, Any]:
-    """Return what the components of any cluster would decide, as far as it tells how they are."""
+    """Return the explanation of a pod computed here, from what the cluster reveals about its components."""
     from mockkube.api.errors import NotFound
     from mockkube.client.http import HttpClient
     from mockkube.client.protocol import Key
@@ -91,9 +93,9 @@ async def report_made_here(asked: Asked) -> dict[str, Any]:
 
 
 async def report_of_maker(asked: Asked, kind: str) -> dict[str, Any]:
-    """Return what would become of the pods of a workload, with an account of the first that does not run.
+    """Return the explanation of a workload's pods, with that of the first pod that does not run.
 
-    ConfigurationError if there is no such workload.
+    Raise ConfigurationError if the workload does not exist.
     """
     from mockkube.client.http import HttpClient
     from mockkube.client.protocol import Key
@@ -129,7 +131,7 @@ async def _team(client: "Client", asked: Asked) -> "Team":
 
 
 def _of_components(components: Mapping[str, Any], asked: Asked) -> "Team":
-    """Return the components as the control API describes them, the scheduler as the user does."""
+    """Return the components as the control API describes them, the scheduler with the supposed settings."""
     from mockkube.cluster.control.component import Asked as Wish
     from mockkube.cluster.explained_components import team_of
 
@@ -147,7 +149,7 @@ def _scheduler(asked: Asked, usual: Settings) -> Settings:
 
 
 async def _guessed(client: "Client", asked: Asked) -> "Team":
-    """Return the components of a cluster that says little of them: its version, and those of its nodes."""
+    """Return the components of a cluster without a control API, guessed from the versions of server and nodes."""
     from mockkube.cluster.explained_components import standing_of
     from mockkube.explain.components import Member, Team
 
@@ -165,7 +167,7 @@ async def _guessed(client: "Client", asked: Asked) -> "Team":
 
 
 def _supported(text: str) -> Version:
-    """Return a version as it is told; the newest we know for a newer one, the usual one for no version."""
+    """Return the version in a text: at most the newest known one, the default one if it cannot be parsed."""
     try:
         return min(Version.parse(text.partition("-")[0].partition("+")[0]), NEWEST)
     except ValueError:

@@ -1,6 +1,6 @@
-"""Clusters for tests: `MockKube` for any test, the `kube` fixture for pytest.
+"""Clusters for tests: `MockKube` for any test, the fixture `kube` for pytest.
 
-A front door: what a cluster is lies in `cluster/`. Not here: scenarios, which are `mockkube test`.
+The clusters themselves are built in `cluster/`; scenarios belong to `mockkube test`.
 """
 
 from mockkube.testing.cluster import MockKube

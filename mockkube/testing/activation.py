@@ -1,4 +1,4 @@
-"""KUBECONFIG of this process, for controllers under test that run in it."""
+"""Set KUBECONFIG of this process, for controllers under test that run in it."""
 
 import os
 import sys
@@ -13,8 +13,9 @@ _CONSTANT: Final = "KUBE_CONFIG_DEFAULT_LOCATION"
 
 @contextmanager
 def activate(path: str) -> Iterator[None]:
-    """Let everything in this process that looks for a kubeconfig find this one, until the block ends."""
+    """Make every client in this process find this kubeconfig until the block ends."""
     before = os.environ.get(VARIABLE)
+    # The official clients copy the variable into a constant when they are imported, so that one is changed, too.
     modules = [sys.modules[name] for name in _READ_AT_IMPORT if name in sys.modules]
     constants = [getattr(module, _CONSTANT) for module in modules]
     os.environ[VARIABLE] = path

@@ -1,4 +1,4 @@
-"""`MockKube`: a cluster of one's own for as long as a block lasts, from synchronous and asynchronous code alike."""
+"""`MockKube`: a temporary cluster for the duration of a block, for synchronous and asynchronous tests."""
 
 import asyncio
 import json
@@ -20,19 +20,20 @@ _OUTSIDE: Final = "the cluster runs between entering and leaving the block"
 
 
 class MockKube:
-    """A Kubernetes cluster in this process, on a free port of this machine; nothing of it is left afterwards.
+    """Kubernetes cluster in this process, on a free port of this machine; it leaves nothing behind.
 
         with MockKube(nodes=3, version="1.35", feature_gates={"TaintTolerationCEL": True}) as kube:
             subprocess.run(["kubectl", "get", "nodes"], env=kube.environment())
 
     The settings are those of `mockkube up`, by their names in Python (`without`, `components`, `skew_policy`, ...).
     With `async with` it runs in the event loop of the caller, with `with` in a thread of its own. Raises
-    `mockkube.cluster.errors.ConfigurationError` for settings that cannot be meant, StartError when it does not start.
+    `mockkube.cluster.errors.ConfigurationError` for invalid settings, StartError if it does not start.
     """
 
     def __init__(self, **settings: Any) -> None:
         from mockkube.cluster.passing import refuse_unknown
 
+        # Unknown settings fail where they are written, not where the cluster starts.
         refuse_unknown(settings)
         self._settings = settings
         self._running: Running | None = None
@@ -40,38 +41,36 @@ class MockKube:
         self._thread: _Thread | None = None
         self._activations = ExitStack()
 
-    # Where it is
-
     @property
     def url(self) -> str:
-        """Where its API server answers."""
+        """URL of its API server."""
         return self._present().url
 
     @property
     def token(self) -> str:
-        """The bearer token of its administrator."""
+        """Bearer token of its administrator."""
         return self._present().token
 
     @property
     def kubeconfig(self) -> Path:
-        """A kubeconfig that leads to it, as its administrator."""
+        """Kubeconfig of its administrator."""
         return self._present().kubeconfig
 
     @property
     def ca_file(self) -> Path | None:
-        """The certificate that vouches for it; None over plain HTTP."""
+        """CA certificate of the server; None over plain HTTP."""
         return self._present().ca_file
 
     def environment(self, base: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return an environment, by default that of this process, in which kubectl and the like find the cluster."""
+        """Return an environment, by default a copy of this process's, in which kubectl and others find the cluster."""
         import os
 
         return {**(os.environ if base is None else base), "KUBECONFIG": str(self.kubeconfig)}
 
     def activate(self) -> None:
-        """Set KUBECONFIG in this process to the cluster's, until the cluster ends.
+        """Set KUBECONFIG in this process to the cluster's until the cluster ends.
 
-        Finds its way into the official Python clients, too, which read the variable only when they are imported.
+        It also reaches the official Python clients, which read the variable only when they are imported.
         """
         from mockkube.testing.activation import activate
 
@@ -83,8 +82,6 @@ class MockKube:
             raise RuntimeError(_OUTSIDE)
         return self._running
 
-    # Clients
-
     def api_client(self) -> "kubernetes.client.ApiClient":
         """Return a client of the official Python library, which has to be installed; close it when done."""
         from kubernetes import config
@@ -94,34 +91,32 @@ class MockKube:
         return client
 
     def client(self, user_agent: str = "mockkube-testing") -> "HttpClient":
-        """Return mockkube's own asynchronous client, to be entered with `async with`."""
+        """Return mockkube's own asynchronous client; enter it with `async with`."""
         from mockkube.client import kubeconfig
         from mockkube.client.http import HttpClient
         from mockkube.runtime.clock import RealClock
 
         return HttpClient(kubeconfig.read(self.kubeconfig), user_agent, clock=RealClock())
 
-    # What only a mock can do
-
     async def patch_component_async(self, name: str, **spec: Any) -> None:
-        """Ask something else of a component: `version`, `featureGates`, `running`; return when it does it."""
+        """Change `version`, `featureGates` or `running` of a component; return when it has taken effect."""
         from mockkube.testing.steering import change_component
 
         async with self.client() as client:
             await change_component(client, name, spec)
 
     def patch_component(self, name: str, **spec: Any) -> None:
-        """The same, from synchronous code."""
+        """Change a component from synchronous code; see `patch_component_async`."""
         if self._thread is None:
             raise RuntimeError("from asynchronous code, await patch_component_async")
         self._thread.do(lambda: self.patch_component_async(name, **spec))
-
-    # Life
 
     async def __aenter__(self) -> Self:
         from mockkube.cluster.passing import configuration_of, passing_cluster
 
         configuration = configuration_of(self._settings)
+        # The stack is only kept once the cluster runs: a failed start cleans up here, as `__aexit__` is not called
+        # then.
         async with AsyncExitStack() as stack:
             self._running = await stack.enter_async_context(passing_cluster(configuration))
             self._stack = stack.pop_all()
@@ -148,7 +143,7 @@ class MockKube:
 
 
 class _Thread:
-    """The event loop of a cluster that synchronous code uses."""
+    """Thread with the event loop of a cluster that synchronous code uses."""
 
     def __init__(self, kube: MockKube) -> None:
         self._kube = kube
@@ -158,7 +153,7 @@ class _Thread:
         self._thread = threading.Thread(target=self._run, name="mockkube", daemon=True)
 
     def start(self) -> None:
-        """Return when the cluster answers; raise what it raised if it does not start."""
+        """Return when the cluster answers; raise the error if it does not start."""
         self._thread.start()
         try:
             self._started.result(START_SECONDS_MAX)
@@ -167,7 +162,7 @@ class _Thread:
             raise
 
     def do(self, act: Callable[[], Awaitable[None]]) -> None:
-        """Do something in the loop of the cluster, and wait for it."""
+        """Run a coroutine function in the cluster's event loop and wait for its end."""
         assert self._loop is not None, "it has started"
 
         async def done() -> None:
@@ -176,7 +171,7 @@ class _Thread:
         asyncio.run_coroutine_threadsafe(done(), self._loop).result()
 
     def stop(self) -> None:
-        """End the cluster, and wait until nothing of it runs."""
+        """Stop the cluster and wait for the thread."""
         if self._loop is not None and self._end is not None and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join()
@@ -185,6 +180,7 @@ class _Thread:
         try:
             asyncio.run(self._live())
         except BaseException as error:  # it belongs to whoever waits for the start
+            # Before that the error belongs to the caller of `start`, which waits for the result.
             if self._started.done():
                 raise
             self._started.set_exception(error)

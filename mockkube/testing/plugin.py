@@ -1,6 +1,6 @@
-"""pytest: the fixture `kube`, a fresh cluster for each test that asks for one.
+"""pytest plugin with the fixture `kube`: a new cluster for each test.
 
-Imported by every pytest run where mockkube is installed, so nothing else is imported before a test needs it.
+Every pytest run in an environment with mockkube imports it, so it imports the rest only when a test needs it.
 """
 
 from collections.abc import Iterator
@@ -15,16 +15,17 @@ _MARK = "mockkube"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the mark known."""
+    """Register the mark `mockkube`."""
     config.addinivalue_line("markers", f"{_MARK}(**settings): what the cluster of the fixture kube is started with")
 
 
 @pytest.fixture
 def kube(request: pytest.FixtureRequest) -> "Iterator[MockKube]":
-    """Return a cluster of the test's own; `@pytest.mark.mockkube(nodes=3, version="1.35")` says what it is like."""
+    """Return a cluster for this test; `@pytest.mark.mockkube(nodes=3, version="1.35")` holds its settings."""
     from mockkube.testing.cluster import MockKube
 
     settings: dict[str, Any] = {}
+    # The closest mark comes first, so reversed the mark of a function overrides those of its class and module.
     for mark in reversed(list(request.node.iter_markers(_MARK))):
         if mark.args:
             raise pytest.UsageError(

@@ -1,4 +1,4 @@
-"""Changing the components of a cluster over the network, and waiting until they have changed."""
+"""Change a component of a running cluster and wait until the change has taken effect."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,16 +10,16 @@ _KIND: Final = "Component.control.mockkube.dev"
 
 
 async def change_component(client: Client, name: str, spec: Mapping[str, Any]) -> None:
-    """Patch the spec of a component; return when it does what it is told. Raises Invalid when it is refused."""
+    """Patch the spec of a component and return when its status has observed it; raise Invalid if it is refused."""
     key = Key("", name)
-    told = await client.patch(_KIND, key, {"spec": dict(spec)}, media=PatchType.MERGE)
-    if _follows(told, told):
+    patched = await client.patch(_KIND, key, {"spec": dict(spec)}, media=PatchType.MERGE)
+    if _follows(patched, patched):
         return
-    watch = await client.watch(_KIND, Selection(fields=f"metadata.name={name}"), told["metadata"]["resourceVersion"])
+    watch = await client.watch(_KIND, Selection(fields=f"metadata.name={name}"), patched["metadata"]["resourceVersion"])
     try:
         while True:
             await watch.bell.wait()
-            if watch.ready() and any(_follows(event.object, told) for event in watch.take()):
+            if watch.ready() and any(_follows(event.object, patched) for event in watch.take()):
                 return
     finally:
         await watch.close()

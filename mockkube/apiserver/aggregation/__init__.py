@@ -1,4 +1,4 @@
-"""Groups that other servers serve: found by their APIServices, looked at, and asked on behalf of clients.
+"""Aggregated APIs: groups and versions that other servers serve, registered by APIServices (upstream: kube-aggregator).
 
 Read `backends` first.
 """

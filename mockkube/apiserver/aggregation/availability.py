@@ -1,4 +1,4 @@
-"""Whether the server behind an APIService can be asked: the service is there, leads somewhere, and answers."""
+"""Check the availability of an APIService: its service exists, has ready endpoints, and answers discovery."""
 
 # upstream 1.36: kube-aggregator/pkg/controllers/status/remote/remote_available_controller.go
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _ANSWER_BYTES_MAX: Final = 3 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found: the condition's status, reason and message, and the resources the server told of."""
+    """Result of a check: status, reason and message of the condition, and the resources that the server serves."""
 
     available: bool
     reason: str
@@ -32,7 +32,7 @@ class Finding:
 
 
 async def find(registry: Registry, transport: Transport, spec: ReadOnlyObject) -> Finding:
-    """Look at the server that the spec of an APIService describes."""
+    """Check the server that the spec of an APIService describes."""
     missing = _missing(registry, spec["service"])
     if missing is not None:
         return missing
@@ -49,18 +49,19 @@ async def find(registry: Registry, transport: Transport, spec: ReadOnlyObject) -
             if not 200 <= response.status < 300:
                 why = f"bad status from {url}: {response.status}"
                 return _failed(f"failing or missing response from {url}: {why}")
-            told = await _told(response)
+            resources = await _told(response)
     except Unreachable as error:
         return _failed(f'failing or missing response from {url}: Get "{url}": {error}')
-    return Finding(available=True, reason="Passed", message="all checks passed", resources=told)
+    return Finding(available=True, reason="Passed", message="all checks passed", resources=resources)
 
 
 def _missing(registry: Registry, reference: ReadOnlyObject) -> Finding | None:
-    """What a service lacks to lead anywhere."""
+    """Return what the service lacks, None if it can be connected to."""
     shown = f'service/{reference["name"]} in "{reference["namespace"]}"'
     service = service_of(registry, reference)
     if service is None:
         return Finding(available=False, reason="ServiceNotFound", message=f"{shown} is not present")
+    # upstream only checks ports and endpoints of ClusterIP services.
     if service["spec"].get("type") != "ClusterIP":
         return None
     number = reference.get("port") or 443
@@ -82,7 +83,7 @@ def _failed(why: str) -> Finding:
 
 
 async def _told(response: aiohttp.ClientResponse) -> list[Object] | None:
-    """The resources that a server tells of; None if it does not, or the answer does not come whole."""
+    """Return the resources of the discovery response; None if it is malformed, too large or incomplete."""
     text = bytearray()
     try:
         async for part in response.content.iter_any():

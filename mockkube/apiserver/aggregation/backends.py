@@ -1,4 +1,4 @@
-"""The servers behind this one: which versions of which groups they serve, and whether they can be asked now."""
+"""Controller of APIServices: which groups and versions other servers serve, and whether they are available."""
 
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
@@ -23,8 +23,8 @@ from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource
 
+# Servers are checked again after this time even if no object has changed: they may fail without one.
 RESYNC_SECONDS: Final = 30.0
-"""How often servers are looked at although nothing has changed."""
 RETRY_SECONDS: Final = 5.0
 _AVAILABLE: Final = "Available"
 _SLICES: Final = ("discovery.k8s.io", "endpointslices")
@@ -32,7 +32,7 @@ _SERVICES: Final = ("", "services")
 
 
 class Backends:
-    """Follows the APIServices that name a service."""
+    """Follows APIServices with a service; writes their condition Available (upstream: AvailableConditionController)."""
 
     def __init__(self, registry: Registry, proxy: FrontProxy | None) -> None:
         self._registry = registry
@@ -41,7 +41,7 @@ class Backends:
         self.rounds = Rounds(self._look, registry.services.clock, registry.services.cache.bad)
 
     def start(self) -> None:
-        """Know the APIServices there are, and follow them from now on."""
+        """Read the stored APIServices and listen for changes."""
         for record in self._home.collection.records.values():
             bad = self._registry.services.cache.bad
             bad.attempt("Backends", "apiservices", record.name, partial(self._learn, record), None)
@@ -49,12 +49,12 @@ class Backends:
             self._stored(group, plural).collection.listeners[listener] = None
 
     def stop(self) -> None:
-        """Follow no longer."""
+        """Remove the listeners."""
         for (group, plural), listener in self._heeded():
             self._stored(group, plural).collection.listeners.pop(listener, None)
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
-        """Return what is to run until it is cancelled."""
+        """Return the coroutines to run until they are cancelled."""
         return [self.rounds.run(), self._resync()]
 
     async def _resync(self) -> None:
@@ -90,7 +90,7 @@ class Backends:
                     self._look_behind(record.namespace, record.labels.get(SERVICE_NAME, ""))
 
     def _look_behind(self, namespace: str, name: str) -> None:
-        """Look at the servers that a service leads to."""
+        """Enqueue the APIServices of a service."""
         for (group, version), backend in self.known.items():
             service = backend.spec["service"]
             if (service["namespace"], service["name"]) == (namespace, name):
@@ -100,7 +100,7 @@ class Backends:
         self.rounds.add(*(f"{version}.{group}" for group, version in self.known))
 
     def _learn(self, record: Record) -> None:
-        """Take an APIService as it is stored: what it says of being available is believed."""
+        """Take over an APIService; its stored condition decides whether it is available."""
         obj = record.load()
         spec = obj["spec"]
         if spec.get("service") is None:
@@ -109,6 +109,7 @@ class Backends:
         key = spec.get("group", ""), spec["version"]
         before = self.known.get(key)
         available = is_true(_conditions(obj), _AVAILABLE)
+        # An unavailable server's resources are dropped: aggregated discovery then lists its version as stale.
         resources = before.resources if before is not None and available else None
         self.known[key] = Backend(spec, available, resources)
         if before is None or before.spec != spec:
@@ -123,22 +124,25 @@ class Backends:
             self._registry.edition += 1
 
     async def _look(self, name: str) -> None:
-        """Find out whether the server of an APIService can be asked, and say so."""
+        """Check the server of an APIService and write the result."""
         version, _, group = name.partition(".")
         backend = self.known.get((group, version))
         if backend is None:
             return
-        found = await find(self._registry, self.transport, backend.spec)
-        await self._say(name, found)
+        availability = await find(self._registry, self.transport, backend.spec)
+        await self._say(name, availability)
         present = self.known.get((group, version))
-        if present is not None and present.spec == backend.spec and present.resources != found.resources:
-            self.known[group, version] = replace(present, resources=found.resources)
+        # The APIService may have changed during the check, whose result is then outdated.
+        if present is not None and present.spec == backend.spec and present.resources != availability.resources:
+            self.known[group, version] = replace(present, resources=availability.resources)
             self._registry.edition += 1
-        if found.reason == "FailedDiscoveryCheck":
+        # Other reasons end with a change of a service or slice, which enqueues the APIService; a server that does not
+        # answer changes no object.
+        if availability.reason == "FailedDiscoveryCheck":
             self.rounds.add_after(RETRY_SECONDS, name)
 
     async def _say(self, name: str, found: Finding) -> None:
-        """Write the condition, unless it is there."""
+        """Write the condition unless it is stored already."""
         record = self._home.record("", name)
         if record is None or _said(record.load(), found):
             return
@@ -165,6 +169,6 @@ def _said(obj: ReadOnlyObject, found: Finding) -> bool:
 
 
 def _with(obj: Object, found: Finding, at: str) -> Object:
-    """The APIService with the condition; its time is that of the last change of its status."""
+    """Return the APIService with the condition."""
     conditions = with_condition(_conditions(obj), _condition(found), at)
     return {**obj, "status": {**(obj.get("status") or {}), "conditions": conditions}}

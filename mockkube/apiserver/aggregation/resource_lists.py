@@ -1,4 +1,4 @@
-"""What another server says of one of its versions, in the form in which all versions are told of at once."""
+"""Convert the APIResourceList of another server into aggregated discovery."""
 
 # upstream 1.36: apiserver/pkg/endpoints/installer.go, ConvertGroupVersionIntoToDiscovery
 from collections.abc import Iterable
@@ -8,25 +8,26 @@ from mockkube.api.types import Object, ReadOnlyObject
 
 
 def version_of(version: str, resources: Iterable[ReadOnlyObject] | None) -> Object:
-    """Return a version with the resources of an APIResourceList; without one as what was once there."""
+    """Return the APIVersionDiscovery of a version with these resources; stale without any."""
     if resources is None:
         return {"version": version, "freshness": "Stale"}
-    told: dict[str, Object] = {}
-    below: list[ReadOnlyObject] = []
+    discovered: dict[str, Object] = {}
+    subresources: list[ReadOnlyObject] = []
     for one in resources:
         if "/" in one["name"]:
-            below.append(one)
+            subresources.append(one)
         else:
-            told[one["name"]] = _resource(one)
-    for one in below:
+            discovered[one["name"]] = _resource(one)
+    # Handled after all resources: a list may name a subresource before its resource.
+    for one in subresources:
         name, _, sub = one["name"].partition("/")
-        if name in told:
-            told[name].setdefault("subresources", []).append(_subresource(sub, one))
-    return {"version": version, "resources": list(told.values()), "freshness": "Current"}
+        if name in discovered:
+            discovered[name].setdefault("subresources", []).append(_subresource(sub, one))
+    return {"version": version, "resources": list(discovered.values()), "freshness": "Current"}
 
 
 def readable(document: Any) -> list[Object] | None:
-    """Return the resources of an APIResourceList; None if the document is none."""
+    """Return the resources of an APIResourceList; None if the document is no such list."""
     resources = document.get("resources") if isinstance(document, dict) else None
     if not isinstance(resources, list):
         return None
@@ -34,14 +35,14 @@ def readable(document: Any) -> list[Object] | None:
 
 
 def _resource(one: ReadOnlyObject) -> Object:
-    told: Object = {
+    discovered: Object = {
         "resource": one["name"],
         "responseKind": _kind(one),
         "scope": "Namespaced" if one.get("namespaced") else "Cluster",
         "singularResource": one.get("singularName", ""),
         "verbs": list(one.get("verbs") or ()),
     }
-    return told | {name: list(one[name]) for name in ("shortNames", "categories") if one.get(name)}
+    return discovered | {name: list(one[name]) for name in ("shortNames", "categories") if one.get(name)}
 
 
 def _subresource(name: str, one: ReadOnlyObject) -> Object:

@@ -1,4 +1,4 @@
-"""Where a service leads: to one of its endpoints, or to the host its external name says."""
+"""Resolve a service to one of its ready endpoints, or to its external name."""
 
 # upstream 1.36: apiserver/pkg/util/proxy/proxy.go
 from collections.abc import Iterator
@@ -8,29 +8,29 @@ from typing import Final
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry.registry import Registry
 
+# Label of an EndpointSlice with the name of its service.
 SERVICE_NAME: Final = "kubernetes.io/service-name"
-"""The label by which a slice says whose it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where to connect to."""
+    """Host and port of a server."""
 
     host: str
     port: int
 
     @property
     def url(self) -> str:
-        """The beginning of a URL there."""
+        """Base URL."""
         return f"https://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
 class NoRoute(Exception):
-    """A service leads nowhere at the moment."""
+    """Service that cannot be resolved to an endpoint now."""
 
 
 def service_of(registry: Registry, reference: ReadOnlyObject) -> Object | None:
-    """Return the service that a reference names; None if there is none."""
+    """Return the service of a reference; None if it does not exist."""
     services = registry.stored("", "services")
     record = None if services is None else services.record(reference["namespace"], reference["name"])
     return None if record is None else record.load()
@@ -46,7 +46,7 @@ def slices_of(registry: Registry, service: ReadOnlyObject) -> Iterator[Object]:
 
 
 def route(registry: Registry, reference: ReadOnlyObject) -> Route:
-    """Return where a service leads; NoRoute if it does not."""
+    """Return an endpoint of a service; raise NoRoute if there is none."""
     service = service_of(registry, reference)
     name, port = reference["name"], reference.get("port") or 443
     if service is None:
@@ -66,12 +66,12 @@ def route(registry: Registry, reference: ReadOnlyObject) -> Route:
 
 
 def port_of(service: ReadOnlyObject, number: int) -> ReadOnlyObject | None:
-    """Return the port of a service with a number."""
+    """Return the service port of a number, None if there is none."""
     return next((port for port in service["spec"].get("ports") or () if port["port"] == number), None)
 
 
 def answers(endpoint_slice: ReadOnlyObject, port: str) -> bool:
-    """Whether something is ready in a slice, and has a port of this name."""
+    """Return whether a slice has a ready endpoint and a port of this name."""
     return _number(endpoint_slice, port) is not None and next(_ready(endpoint_slice), None) is not None
 
 

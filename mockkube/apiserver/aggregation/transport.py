@@ -1,4 +1,4 @@
-"""How other servers are reached: over TLS, by the certificate of the front proxy, with the client's name in headers."""
+"""HTTP transport to aggregated API servers: TLS with the front proxy's certificate, and the user in headers."""
 
 # upstream 1.36: kube-aggregator/pkg/controllers/status/remote, client-go/transport/round_trippers.go
 import base64
@@ -26,7 +26,7 @@ _SILENT: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 @dataclass(frozen=True, slots=True)
 class FrontProxy:
-    """By what other servers know this one: who certifies it, and its own certificate and key."""
+    """Client certificate of the front proxy and the authority that signed it."""
 
     authority: Path
     certificate: Path
@@ -35,11 +35,11 @@ class FrontProxy:
 
 
 class Unreachable(Exception):
-    """Another server did not answer, or is not who it should be."""
+    """An aggregated API server did not answer, or its certificate could not be verified."""
 
 
 class Transport:
-    """Sends requests to the servers behind APIServices. Its connections live until it is closed."""
+    """Sends requests to aggregated API servers; its connections live until it is closed."""
 
     def __init__(self, proxy: FrontProxy | None) -> None:
         self._proxy = proxy
@@ -47,7 +47,7 @@ class Transport:
         self._contexts: LRUCache[tuple[str, bool], ssl.SSLContext] = LRUCache(_CONTEXTS_MAX)
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close all connections."""
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -63,35 +63,38 @@ class Transport:
         body: Any = None,
         seconds: float | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request to the server that the spec of an APIService describes; Unreachable if that fails."""
+        """Send a request to the server of an APIService's spec; raise Unreachable if that fails."""
         if self._session is None:
+            # Watches hold connections for long: with aiohttp's limit of 100 they would block other requests.
             connector = aiohttp.TCPConnector(limit=0)
             self._session = aiohttp.ClientSession(
                 connector=connector,
+                # Bodies are passed on with their Content-Encoding, byte for byte.
                 auto_decompress=False,
                 skip_auto_headers=_SILENT,
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
         service = spec["service"]
-        asked = self._session.request(
+        pending = self._session.request(
             method,
             url,
             headers=headers,
             data=body,
             ssl=self._context(spec),
+            # The connection goes to an endpoint's address, but the certificate is issued for the service's name.
             server_hostname=f"{service['name']}.{service['namespace']}.svc",
             allow_redirects=False,
             timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=seconds),
         )
         try:
-            response = await asked
+            response = await pending
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise Unreachable(_why(error)) from error
         async with response:
             yield response
 
     def _context(self, spec: ReadOnlyObject) -> ssl.SSLContext:
-        """What the server's certificate is verified with: the bundle, what the machine trusts, or nothing."""
+        """Return the TLS context with the CA bundle, or the machine's authorities; unverified if the spec says so."""
         bundle, insecure = spec.get("caBundle") or "", bool(spec.get("insecureSkipTLSVerify"))
         context = self._contexts.get((bundle, insecure))
         if context is None:
@@ -108,7 +111,8 @@ class Transport:
 
 
 def identify(headers: CIMultiDict[str], user: User) -> None:
-    """Say in headers who the client is, and nothing else of that kind."""
+    """Replace the X-Remote headers by those of the user."""
+    # A client must not pass a user of its own choice to a server that trusts these headers.
     for name in tuple(dict.fromkeys(headers)):
         if name.lower().startswith("x-remote-"):
             headers.popall(name)
@@ -128,7 +132,7 @@ def _many(user: User) -> Iterator[tuple[str, str]]:
 
 
 def _why(error: Exception) -> str:
-    """The failure of a connection, as Go words the common ones."""
+    """Return the text of a connection error in Go's words, as far as it is a common one."""
     match error:
         case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLCertVerificationError() as wrong):
             return f"tls: failed to verify certificate: x509: {_distrust(wrong)}"

@@ -1,4 +1,4 @@
-"""Requests that other servers answer: sent on with who the client is, and the answer brought back as it comes."""
+"""Proxy requests for aggregated APIs to the servers that serve them, with the user in headers."""
 
 # upstream 1.36: kube-aggregator/pkg/apiserver/handler_proxy.go, apimachinery/pkg/util/proxy
 import logging
@@ -27,14 +27,14 @@ _LOG: Final = logging.getLogger("mockkube.apiserver")
 
 
 class Proxy:
-    """Answers for the servers behind this one."""
+    """Answers requests for aggregated APIs (upstream: proxyHandler)."""
 
     def __init__(self, registry: Registry, backends: Backends) -> None:
         self._registry = registry
         self._backends = backends
 
     def backend(self, path: str) -> Backend | None:
-        """The server that a path belongs to; None for what is served here."""
+        """Return the aggregated API of a path; None if this server serves it."""
         # hot: per request
         known = self._backends.known
         if not known:
@@ -45,7 +45,7 @@ class Proxy:
         return known.get((parts[2], parts[3]))
 
     async def answer(self, exchange: Exchange, backend: Backend) -> web.StreamResponse:
-        """Send the request on, and the answer back."""
+        """Send the request to the server and stream its response back."""
         if not backend.available:
             return _plainly(exchange, _UNAVAILABLE, 503)
         try:
@@ -64,6 +64,7 @@ class Proxy:
 
     async def _sent(self, exchange: Exchange, backend: Backend, where: Route) -> web.StreamResponse:
         request = exchange.request
+        # Only discovery has a timeout, as it must be quick; any other request may be a watch.
         discovering = request.path.strip("/").count("/") == 2
         sent = self._backends.transport.sent(
             request.method,
@@ -80,7 +81,7 @@ class Proxy:
 
 
 def _headers(exchange: Exchange, where: Route) -> CIMultiDict[str]:
-    """What is sent on: what came, but for what concerns the client's connection or who it is."""
+    """Return the client's headers without those of its connection, its credentials and impersonation."""
     request = exchange.request
     headers: CIMultiDict[str] = CIMultiDict(request.headers)
     named = [name.strip() for name in request.headers.get("Connection", "").split(",") if name.strip()]
@@ -99,7 +100,7 @@ def _headers(exchange: Exchange, where: Route) -> CIMultiDict[str]:
 
 
 async def _brought(exchange: Exchange, response: aiohttp.ClientResponse) -> web.StreamResponse:
-    """Answer as another server did, piece by piece."""
+    """Stream the response of the server to the client."""
     headers: CIMultiDict[str] = CIMultiDict(response.headers)
     for name in (*_OF_ONE_HOP, "Date", "Server"):
         headers.popall(name, None)
@@ -111,6 +112,7 @@ async def _brought(exchange: Exchange, response: aiohttp.ClientResponse) -> web.
             await answer.write(part)
     except (aiohttp.ClientError, OSError) as error:
         _LOG.warning("the answer of %s has broken off: %s", response.url.host, error)
+        # The status has been sent: closing the connection is the only way left to show that the body is incomplete.
         answer.force_close()
         return answer
     await answer.write_eof()

@@ -27,10 +27,10 @@ _CERTIFICATES_MAX: Final = 256
 
 
 class Authenticator:
-    """Names the user behind a request: client certificate first, then bearer token, then `anonymous`.
+    """Authenticates requests: client certificate first, then bearer token, then `anonymous`.
 
-    `reviewers` know tokens that are not in a fixed table, like those of service accounts; the first that knows a token
-    answers. With `anonymous=None` a request without credentials is refused.
+    `reviewers` authenticate tokens that are not in the fixed table, like those of service accounts; the first that
+    knows a token decides. With `anonymous=None` a request without credentials is refused.
     """
 
     def __init__(
@@ -53,10 +53,10 @@ class Authenticator:
         return more
 
     def authenticate(self, request: BaseRequest) -> User | None:
-        """Return who sent the request, None when nobody did.
+        """Return the user of the request, None without credentials and with anonymous requests disabled.
 
-        Raise InvalidCredentials for a token nobody knows, and for a certificate that is not a client's if there is no
-        token besides.
+        Raise InvalidCredentials for an unknown token, and for a certificate that is not a client's if there is no token
+        besides.
         """
         token = bearer_token(request.headers.get("Authorization", ""))
         try:
@@ -69,7 +69,7 @@ class Authenticator:
         return self._anonymous if token is None else self.review(token).user
 
     def review(self, token: str, audiences: Sequence[str] = ()) -> Authenticated:
-        """Return whom a token speaks for, with any of these audiences or this API's own; else InvalidCredentials."""
+        """Return the user of a token for one of the audiences, by default the API's; else raise InvalidCredentials."""
         requested = tuple(audiences) or self._audiences
         presented, found = _as_bytes(token), None
         for known, user in self._tokens:  # all of them, each in constant time: the duration tells nothing

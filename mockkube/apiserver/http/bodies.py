@@ -5,10 +5,10 @@ from functools import partial
 from typing import Any, Final
 
 from mockkube.api import complaints, documents
-from mockkube.api.codec import Found, Mismatch
-from mockkube.api.complaints import mismatch
+from mockkube.api.codec import Found, DecodingError
+from mockkube.api.complaints import find_decoding_error
 from mockkube.api.errors import BadRequest
-from mockkube.api.patching.gotext import json_kind
+from mockkube.api.patching.gotext import json_kind_name
 from mockkube.api.protobuf.envelope import GroupVersionKind, UnknownKind
 from mockkube.api.protobuf.wire import Malformed
 from mockkube.api.types import Object
@@ -51,8 +51,8 @@ def _delete_options(asked: Asked, text: bytes) -> Object:
     node = asked.registry.schema.node("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions")
     try:
         return asked.registry.services.codec.decode(node, value, Found())
-    except Mismatch as error:
-        raise BadRequest(mismatch(node, value)) from error
+    except DecodingError as error:
+        raise BadRequest(find_decoding_error(node, value)) from error
 
 
 def _read(asked: Asked, text: bytes, expected: GroupVersionKind) -> Document:
@@ -98,7 +98,7 @@ def _decode(asked: Asked, text: bytes, wanted: WriteOptions) -> Object:
         raise BadRequest(f"the object provided is unrecognized (must be of type {expected}): {why} ({_summary(text)})")
     check_kind(asked, value)
     # Searching for repeated fields parses the text again, so it is left out where nobody wants the result.
-    repeats = documents.NO_REPEATS if wanted.field_validation == "Ignore" else document.repeats()
+    repeats = documents.NO_DUPLICATES if wanted.field_validation == "Ignore" else document.repeats()
     return resource.decode(value, asked.call, wanted.field_validation, repeats)
 
 
@@ -107,7 +107,7 @@ def _no_kind(asked: Asked, value: Mapping[str, Any], text: bytes) -> str:
     # upstream 1.36: apimachinery/pkg/runtime/serializer/json/meta.go, apis/meta/v1/unstructured/unstructuredscheme
     for name in ("apiVersion", "kind"):
         if (given := value.get(name)) is not None and not isinstance(given, str):
-            problem = f"json: cannot unmarshal {json_kind(given)} into Go struct field .{name} of type string"
+            problem = f"json: cannot unmarshal {json_kind_name(given)} into Go struct field .{name} of type string"
             return f"couldn't get version/kind; json parse error: {problem}"
     version = value.get("apiVersion") or ""
     if version.count("/") > 1:
@@ -149,7 +149,7 @@ def check_kind(asked: Asked, value: Mapping[str, Any]) -> None:
     kind, version = value.get("kind") or resource.kind.kind, value.get("apiVersion") or resource.api_version
     if kind == resource.kind.kind and version == resource.api_version:
         return
-    known = asked.registry.schema.definition_of(*_split(version), kind) if isinstance(version, str) else None
+    known = asked.registry.schema.find_definition(*_split(version), kind) if isinstance(version, str) else None
     # A v1 List is registered in every scheme but has no schema of its own.
     if kind == "List" and version == "v1":
         known = "List"
@@ -201,8 +201,8 @@ def decode_as(asked: Asked, definition: str, value: Any, *, validation: str = "I
     kind, version = definition.rpartition(".")[2], definition.split(".")[-2]
     try:
         obj = asked.registry.services.codec.decode(node, value, found)
-    except Mismatch as error:
-        why = complaints.mismatch(node, value)
+    except DecodingError as error:
+        why = complaints.find_decoding_error(node, value)
         raise BadRequest(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}') from error
     if found.unknown and validation != "Ignore":
         texts = [f'unknown field "{path}"' for path in complaints.unknown_fields(node, value)]

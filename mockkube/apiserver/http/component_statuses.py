@@ -1,4 +1,4 @@
-"""ComponentStatuses: whether scheduler, controller manager and store are well, asked each time and stored nowhere."""
+"""Handlers of ComponentStatuses, which are computed for each request and not stored."""
 
 # upstream 1.36: pkg/registry/core/componentstatus/rest.go
 from collections.abc import Awaitable, Callable, Mapping
@@ -25,7 +25,7 @@ _PORTS: Final[Mapping[str, tuple[str, int]]] = {
 
 
 def handler_of(target: Target) -> Callable[[Asked], Awaitable[web.StreamResponse]]:
-    """The handler of a verb, if there is one."""
+    """Return the handler of a verb; raise MethodNotAllowed if there is none."""
     match target.verb:
         case "get" if target.name:
             return get
@@ -37,7 +37,7 @@ def handler_of(target: Target) -> Callable[[Asked], Awaitable[web.StreamResponse
 
 
 async def get(asked: Asked) -> web.StreamResponse:
-    """Answer with one of them."""
+    """Answer with one component status."""
     for obj in _statuses(asked.resource):
         if obj["metadata"]["name"] == asked.call.name:
             return await asked.answer(_record(asked.resource, obj))
@@ -45,7 +45,7 @@ async def get(asked: Asked) -> web.StreamResponse:
 
 
 async def list_(asked: Asked) -> web.StreamResponse:
-    """Answer with those that are selected."""
+    """Answer with the selected component statuses."""
     representation = asked.representation
     wanted = options.list_options(asked.exchange.query)
     chosen = listing.selector(asked.resource, wanted)
@@ -57,12 +57,12 @@ async def list_(asked: Asked) -> web.StreamResponse:
 
 def _statuses(resource: Resource) -> list[Object]:
     runs = resource.services.runs
-    said = {name: _WELL if runs(component) else _refused(port) for name, (component, port) in _PORTS.items()}
-    return [_status(name, text) for name, text in {**said, "etcd-0": _WELL}.items()]
+    messages = {name: _WELL if runs(component) else _refused(port) for name, (component, port) in _PORTS.items()}
+    return [_status(name, text) for name, text in {**messages, "etcd-0": _WELL}.items()]
 
 
 def _refused(port: int) -> str:
-    """What upstream hears where no component answers."""
+    """Return upstream's message for a component that does not listen."""
     address = f"127.0.0.1:{port}"
     return f'Get "https://{address}/healthz": dial tcp {address}: connect: connection refused'
 

@@ -20,17 +20,17 @@ PEERS_MAX: Final = 1024
 
 
 class CredentialPace:
-    """Passes requests on to `handler`, and holds back its answers of 401.
+    """Handler that passes requests on and delays their 401 responses.
 
-    Good credentials never wait, whatever else their address sends. What is held per peer is one number, and at most
-    `WAIT_SECONDS_MAX / INTERVAL_SECONDS` answers.
+    Requests with valid credentials never wait, whatever else their address sends. Each peer costs one number, and at
+    most `WAIT_SECONDS_MAX / INTERVAL_SECONDS` delayed responses.
     """
 
     def __init__(self, handler: Handler, clock: Clock) -> None:
         self._handler = handler
         self._clock = clock
         self._slots: LRUCache[str, float] = LRUCache(PEERS_MAX)
-        """When the last answer to each peer leaves."""
+        """Time at which the last response to each peer is sent."""
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer the request; delay a 401, or replace it by 429 if too many wait."""

@@ -1,8 +1,8 @@
-"""Refusal of requests that a web page of another site makes a browser send to a server without TLS.
+"""Refuse requests that a web page of another site makes a browser send to a server without TLS.
 
 Without TLS a browser needs neither a certificate nor a token to reach the server, so any page the user visits could
-read it (by pointing a name of its own at 127.0.0.1) or write to it (by a form or a simple fetch). Four facts give such
-requests away: the Host header, the Origin header, Sec-Fetch-Site, and a body without a type of the API.
+read it (by pointing a name of its own at 127.0.0.1) or write to it (by a form or a simple fetch). Four facts reveal
+such requests: the Host header, the Origin header, Sec-Fetch-Site, and a body without a media type of the API.
 """
 
 import ipaddress

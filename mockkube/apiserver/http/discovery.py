@@ -1,4 +1,4 @@
-"""Discovery: what is served, group by group and all at once."""
+"""Discovery documents: APIGroupList, APIResourceList, and aggregated discovery."""
 
 import base64
 import hashlib
@@ -19,7 +19,7 @@ _FIRST: Final = "apiregistration.k8s.io"
 
 
 def wants_aggregated(accept: str) -> bool:
-    """Whether the client asks for everything at once."""
+    """Return whether the client accepts aggregated discovery."""
     for clause in clauses(accept):
         if clause.parameter("as") == "APIGroupDiscoveryList":
             return clause.parameter("v") == "v2" and clause.parameter("g") == "apidiscovery.k8s.io"
@@ -27,14 +27,14 @@ def wants_aggregated(accept: str) -> bool:
 
 
 def storage_version_hash(group: str, version: str, kind: str) -> str:
-    """What tells clients that the stored form of a resource has changed."""
+    """Return the hash of a storage version; clients compare it to notice a change."""
     # upstream 1.36: apiserver/pkg/endpoints/discovery/storageversionhash.go
     digest = hashlib.sha256(f"{group}/{version}/{kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 
 
 class Discovery:
-    """The discovery documents of one server."""
+    """Discovery documents of one server."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -43,7 +43,8 @@ class Discovery:
 
     @property
     def groups(self) -> dict[str, dict[str, list[KindInfo]]]:
-        """The kinds by group and version, groups and versions in upstream's order."""
+        """Kinds by group and version, in upstream's order."""
+        # Rebuilt only when kinds come or go: clients ask for discovery far more often.
         if self._edition != self._registry.edition:
             self._edition, self._groups = self._registry.edition, self._found()
         return self._groups
@@ -61,15 +62,15 @@ class Discovery:
         return {name: self._in_order(name, found[name]) for name in sorted(found, key=self._rank)}
 
     def _rank(self, group: str) -> tuple[bool, int, str]:
-        """Where a group stands: that of the APIServices first, then by priority and name."""
+        """Return the sort key of a group: apiregistration.k8s.io first, then by priority and name."""
         # upstream 1.36: kube-aggregator/pkg/apis/apiregistration/v1/helper/helpers.go
-        told = [
+        priorities = [
             one.spec["groupPriorityMinimum"] for (name, _), one in self._registry.elsewhere.items() if name == group
         ]
-        return group != _FIRST, -max(told, default=0) or -group_priority(group), group
+        return group != _FIRST, -max(priorities, default=0) or -group_priority(group), group
 
     def _in_order(self, group: str, versions: dict[str, list[KindInfo]]) -> dict[str, list[KindInfo]]:
-        """The versions of a group; where another server has some of them, by their priorities."""
+        """Return the versions of a group, by priority if another server serves one of them."""
         elsewhere = self._registry.elsewhere
         if not any((group, version) in elsewhere for version in versions):
             return versions
@@ -83,12 +84,12 @@ class Discovery:
         return {version: versions[version] for version in ordered}
 
     def is_builtin(self, group: str) -> bool:
-        """Whether the group is the server's own, not one of custom resources."""
+        """Return whether a group has kinds that are not custom resources."""
         versions = self.groups.get(group, {})
         return any(not isinstance(kind, CustomKind) for kinds in versions.values() for kind in kinds)
 
     def core_versions(self, address: str) -> Object:
-        """`/api`."""
+        """Return the APIVersions of `/api`."""
         return {
             "kind": "APIVersions",
             "versions": ["v1"],
@@ -96,12 +97,12 @@ class Discovery:
         }
 
     def group_list(self) -> Object:
-        """`/apis`."""
+        """Return the APIGroupList of `/apis`."""
         groups = [self._group(group) for group in self.groups if group]
         return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
     def group(self, name: str) -> Object | None:
-        """`/apis/GROUP`."""
+        """Return the APIGroup of `/apis/GROUP`, None for an unknown group."""
         if not name or name not in self.groups:
             return None
         return {"kind": "APIGroup", "apiVersion": "v1", **self._group(name)}
@@ -111,7 +112,7 @@ class Discovery:
         return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
     def resource_list(self, group: str, version: str) -> Object | None:
-        """`/api/v1` and `/apis/GROUP/VERSION`."""
+        """Return the APIResourceList of a group and version, None for an unknown one."""
         kinds = self.groups.get(group, {}).get(version)
         if kinds is None:
             return None
@@ -146,7 +147,7 @@ class Discovery:
         return {**entry, "kind": sub.kind or kind.kind, "verbs": sorted(sub.verbs)}
 
     def aggregated(self, *, core: bool) -> Object:
-        """All groups with their resources, in one answer: the core group at `/api`, the others at `/apis`."""
+        """Return aggregated discovery: the core group for `/api`, all others for `/apis`."""
         items = [self._aggregated_group(group) for group in self.groups if (group == "") is core]
         return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
@@ -163,6 +164,7 @@ class Discovery:
         return {"version": version, "resources": resources, "freshness": "Current"}
 
     def _aggregated(self, kind: KindInfo, version: str) -> Object:
+        # upstream leaves group and version of the response kind empty for built-in kinds.
         own = isinstance(kind, CustomKind)
         response = {"group": kind.group if own else "", "version": version if own else "", "kind": kind.kind}
         entry: Object = {
@@ -181,7 +183,7 @@ class Discovery:
         return entry
 
     def _subresources(self, kind: KindInfo) -> Sequence[Subresource]:
-        """What there is below objects of the kind; a status only if this version's has one."""
+        """Return the subresources of a kind; `status` only if the kind has one in this version."""
         if isinstance(kind, CustomKind):
             return kind.subresources
         parts = sorted(kind.subresources, key=lambda sub: sub.name)
@@ -190,7 +192,7 @@ class Discovery:
         return [sub for sub in parts if not (without and sub == STATUS)]
 
     def paths(self) -> list[str]:
-        """What `/` lists of the API."""
+        """Return the discovery paths that `/` lists."""
         found = ["/api", "/api/v1", "/apis", "/apis/"]
         for group, versions in self.groups.items():
             if group:
@@ -199,7 +201,7 @@ class Discovery:
 
 
 def _aggregated_sub(kind: KindInfo, sub: Subresource, own: Object) -> Object:
-    """A subresource; `own` is the kind it shows where it has none itself."""
+    """Return a subresource; `own` is the response kind of one without a kind of its own."""
     group, _, version = sub.group_version.rpartition("/")
     response = {"group": group, "version": version, "kind": sub.kind} if sub.kind else own
     return {"subresource": sub.name, "responseKind": response, "verbs": sorted(sub.verbs)}

@@ -11,9 +11,9 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from mockkube.api import documents
-from mockkube.api.documents import NO_REPEATS, Repeats
+from mockkube.api.documents import NO_DUPLICATES, DuplicateFields
 from mockkube.api.errors import ApiError, BadRequest, Timeout, TooLarge
-from mockkube.api.protobuf.envelope import GroupVersionKind, Protobuf
+from mockkube.api.protobuf.envelope import GroupVersionKind, ProtobufSerializer
 from mockkube.api.types import Object
 from mockkube.apiserver.http import negotiation, rendering, warning_headers
 from mockkube.apiserver.http.large import CompressedBody, LargeBody, size_of
@@ -46,7 +46,7 @@ class Exchange:
     query: Query
     warnings: list[str] = field(default_factory=list)
     streams: Streams = field(default_factory=Streams)
-    protobuf: Protobuf | None = None
+    protobuf: ProtobufSerializer | None = None
     """Encoder of objects that are not stored, for clients that prefer protobuf; None: JSON."""
     audit_id: str = ""
     """Id of the request in logs, returned in the Audit-Id header of every response."""
@@ -176,15 +176,15 @@ class Document:
     text: bytes
     value: Any
     media: str
-    marked: Repeats = NO_REPEATS
+    marked: DuplicateFields = NO_DUPLICATES
 
-    def repeats(self) -> Repeats:
+    def repeats(self) -> DuplicateFields:
         """Return the fields that occur more than once."""
         # The YAML parser reports repeated keys itself; JSON is only searched for them when field validation needs it.
         return documents.repeats(self.text, self.value) if self.media == JSON else self.marked
 
 
-def read_document(text: bytes, content_type: str, protobuf: Protobuf, expected: GroupVersionKind) -> Document:
+def read_document(text: bytes, content_type: str, protobuf: ProtobufSerializer, expected: GroupVersionKind) -> Document:
     """Parse a body in the format of its content type.
 
     Raise documents.Unreadable, or wire.Malformed for protobuf, if it cannot be parsed.
@@ -193,7 +193,7 @@ def read_document(text: bytes, content_type: str, protobuf: Protobuf, expected: 
     if media == PROTOBUF:
         return Document(text, protobuf.read(text, expected).value, media)
     if media == YAML:
-        read = documents.read_yaml(text)
+        read = documents.parse_yaml(text)
         return Document(text, read.value, media, read.repeats)
     return Document(text, documents.read_json(text), media)
 

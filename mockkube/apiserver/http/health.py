@@ -1,4 +1,4 @@
-"""Health: `/livez`, `/readyz` and the older `/healthz`, each check by name."""
+"""Health endpoints `/livez`, `/readyz` and `/healthz` with their named checks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from mockkube.apiserver.registry.options import Query
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that must be well; `healthy` says whether it is."""
+    """Named health check."""
 
     name: str
     healthy: Callable[[], bool] = lambda: True
@@ -18,12 +18,13 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The answer to a health request."""
+    """Response of a health endpoint."""
 
     code: int
     text: str
 
 
+# Post-start hooks of upstream. They are done before this server answers requests, so their checks always pass.
 _HOOKS: Final = (
     *(f"poststarthook/{name}" for name in (
         "start-apiserver-admission-initializer", "generic-apiserver-start-informers",
@@ -42,7 +43,6 @@ _HOOKS: Final = (
     "poststarthook/apiservice-openapi-controller",
     "poststarthook/apiservice-openapiv3-controller",
 )  # fmt: skip
-"""What upstream starts after it listens. Here it has happened by then, so these checks are always well."""
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "readyz": ("ping", "log", "etcd", "etcd-readiness", "informer-sync", *_HOOKS, "shutdown"),
     "livez": ("ping", "log", "loopback-serving-certificate", "etcd", *_HOOKS),
@@ -52,13 +52,13 @@ ENDPOINTS: Final = tuple(_NAMES)
 
 
 def checks_of(endpoint: str, known: Sequence[Check]) -> list[Check]:
-    """The checks of an endpoint, in upstream's order; those that can fail are `known`."""
+    """Return the checks of an endpoint in upstream's order; only those of `known` can fail."""
     by_name = {check.name: check for check in known}
     return [by_name.get(name) or Check(name) for name in _NAMES[endpoint]]
 
 
 def report(endpoint: str, name: str, checks: Sequence[Check], query: Query) -> Report | None:
-    """Run the checks of an endpoint, or the one that is named; None when there is none of that name."""
+    """Run the checks of an endpoint, or only the named one; return None if it does not exist."""
     # upstream 1.36: apiserver/pkg/server/healthz/healthz.go
     checks = checks_of(endpoint, checks)
     if name:
@@ -74,6 +74,7 @@ def report(endpoint: str, name: str, checks: Sequence[Check], query: Query) -> R
         elif check.healthy():
             lines.append(f"[+]{check.name} ok")
         else:
+            # upstream logs the reason and does not show it: health endpoints are open to everybody.
             lines.append(f"[-]{check.name} failed: reason withheld")
             failed.append(check.name)
     if unknown := sorted(excluded - {check.name for check in checks}):

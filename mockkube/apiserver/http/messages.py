@@ -5,7 +5,7 @@ upstream 1.36: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf/p
 
 from collections.abc import Sequence
 
-from mockkube.api.protobuf.envelope import enclose, list_items
+from mockkube.api.protobuf.envelope import wrap_in_envelope, encode_list_items
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry.bulk import Bulk, in_parts
 from mockkube.apiserver.registry.cache import Record, Span
@@ -14,14 +14,16 @@ from mockkube.apiserver.registry.resource import Resource
 
 def message(resource: Resource, record: Record) -> bytes:
     """Return one object in the version of the resource."""
-    return enclose(resource.api_version, resource.kind.kind, _content(resource, record))
+    return wrap_in_envelope(resource.api_version, resource.kind.kind, _content(resource, record))
 
 
 def message_list(resource: Resource, records: Sequence[Record], metadata: ReadOnlyObject) -> Sequence[Bulk]:
     """Return a list as parts: the bytes before the items, the items, the bytes after them."""
     items = _items(resource, records)
     protobuf, kind = resource.services.protobuf, resource.kind.list_kind
-    before, after = protobuf.around_list(resource.api_version, kind, metadata, sum(len(one.plain) for one in items))
+    before, after = protobuf.encode_list_frame(
+        resource.api_version, kind, metadata, sum(len(one.plain) for one in items)
+    )
     return Bulk(before), *items, Bulk(after)
 
 
@@ -33,9 +35,9 @@ def _content(resource: Resource, record: Record) -> bytes:
 def _items(resource: Resource, records: Sequence[Record]) -> Sequence[Bulk]:
     """Return the joined items, shared by all requests for the same span until it changes."""
     if not isinstance(records, Span):
-        return in_parts(list_items(_content(resource, record) for record in records))
+        return in_parts(encode_list_items(_content(resource, record) for record in records))
     form = f"{resource.api_version} protobuf"
     known = records.joined.get(form)
     if known is None:
-        known = records.joined[form] = in_parts(list_items(_content(resource, record) for record in records))
+        known = records.joined[form] = in_parts(encode_list_items(_content(resource, record) for record in records))
     return known

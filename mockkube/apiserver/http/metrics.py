@@ -1,4 +1,4 @@
-"""What the server measures of itself, under upstream's names."""
+"""Metrics of an API server under upstream's names."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,34 +11,34 @@ from prometheus_client.registry import Collector
 from mockkube.apiserver.http.request_metrics import RequestMetrics
 from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.gates import State
-from mockkube.features.versions import binary_text
+from mockkube.features.versions import binary_version
 
+# Python writes a whole number as `1.0`, Go as `1`.
 _WHOLE: Final = re.compile(rb'(^[^#].* \d+|le="\d+)\.0(?=$|")', re.MULTILINE)
-"""A whole number as Python writes it; Go leaves the fraction out."""
 _METHODS: Final = {"create": "POST", "update": "PUT"}
 
 
 def verb_label(verb: str) -> str:
-    """Return what metrics call a verb: mostly itself, sometimes the method it came with."""
+    """Return the `verb` label of a request."""
     # upstream 1.36: staging/src/k8s.io/apiserver/pkg/endpoints/metrics/metrics.go
     return _METHODS.get(verb, verb.upper())
 
 
 def dry_run_label(given: Sequence[str]) -> str:
-    """Return what metrics call the `dryRun` parameters of a request, of which there is one that means something."""
+    """Return the `dry_run` label of a request's dryRun parameters."""
     # upstream 1.36: cleanDryRun
     return "invalid" if any(one != "All" for one in given) else "All" if given else ""
 
 
 def scope_label(verb: str, namespace: str, name: str) -> str:
-    """Return what metrics call the reach of a request."""
+    """Return the `scope` label of a request."""
     if name or verb == "create":
         return "resource"
     return "namespace" if namespace else "cluster"
 
 
 class Metrics:
-    """The metrics of one server."""
+    """Metrics of one API server."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -52,12 +52,12 @@ class Metrics:
         self.observe = self._requests.observe
 
     def render(self) -> bytes:
-        """Return the text Prometheus scrapes."""
+        """Return the metrics in Prometheus' text format."""
         return self._requests.render() + render(self.registry)
 
 
 def describe(registry: CollectorRegistry, standing: EffectiveVersion, gates: Iterable[State]) -> None:
-    """Tell the versions and every gate, once, when the server starts."""
+    """Register the metrics of the compatibility version and the feature gates."""
     # upstream 1.36: staging/src/k8s.io/component-base/metrics/prometheus/{compatversion,feature}/metrics.go
     versions = Gauge(
         "version_info",
@@ -66,22 +66,22 @@ def describe(registry: CollectorRegistry, standing: EffectiveVersion, gates: Ite
         ("binary", "component", "emulation", "min_compat"),
         registry=registry,
     )
-    versions.labels(binary_text(standing.binary), "kube", str(standing.emulated), str(standing.minimum)).set(1)
+    versions.labels(binary_version(standing.binary), "kube", str(standing.emulated), str(standing.minimum)).set(1)
     registry.register(_Gates(tuple(gates)))
 
 
 class _Gates(Collector):
-    """Tells of every gate when somebody asks: there are hundreds, and most servers are never asked."""
+    """Collector of kubernetes_feature_enabled; it builds the hundreds of gates only when it is scraped."""
 
     def __init__(self, gates: Sequence[State]) -> None:
         self._gates = gates
 
     def describe(self) -> Iterator[Metric]:
-        """Return nothing: what there is never changes."""
+        """Return nothing, so that registering the collector does not collect the gates."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """Return 1 for each gate that is on, 0 for the others."""
+        """Yield 1 for each enabled gate and 0 for the others."""
         text = "[BETA] This metric records the data about the stage and enablement of a k8s feature."
         family = GaugeMetricFamily("kubernetes_feature_enabled", text, labels=["name", "stage"])
         for gate in self._gates:
@@ -90,5 +90,5 @@ class _Gates(Collector):
 
 
 def render(registry: CollectorRegistry) -> bytes:
-    """The text Prometheus scrapes."""
+    """Return the metrics of a registry in Prometheus' text format."""
     return _WHOLE.sub(rb"\1", generate_latest(registry))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import NotAcceptable, UnsupportedMediaType
-from mockkube.runtime.text_cache import cache_of_texts
+from mockkube.runtime.text_cache import cache_short_texts
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
@@ -49,7 +49,7 @@ class Representation:
 PLAIN: Final = Representation()
 
 
-@cache_of_texts(maxsize=512)
+@cache_short_texts(maxsize=512)
 def clauses(accept: str) -> tuple[Clause, ...]:
     """Return the media types of an Accept header, the preferred ones first."""
     found = []
@@ -71,7 +71,7 @@ def _quality(text: str) -> float:
         return 1.0
 
 
-@cache_of_texts(maxsize=512)
+@cache_short_texts(maxsize=512)
 def negotiate(
     accept: str, *, watch: bool = False, listing: bool = False, protobuf: bool = False, tabular: bool = True
 ) -> Representation:

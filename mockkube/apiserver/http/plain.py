@@ -1,4 +1,4 @@
-"""Paths that name no stored resource: discovery, health, version, metrics, OpenAPI, and requests that only ask."""
+"""Non-resource paths: discovery, health, version, metrics, OpenAPI, zpages, issuer keys; and create-only kinds."""
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
@@ -20,7 +20,7 @@ from mockkube.apiserver.http.paths import Target
 from mockkube.apiserver.http.zpages import Pages, Subject
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.features.effective_version import EffectiveVersion
-from mockkube.features.versions import Version, binary_text
+from mockkube.features.versions import Version, binary_version
 
 if TYPE_CHECKING:
     from mockkube.apiserver.http.openapi.serving import OpenApi
@@ -29,16 +29,16 @@ Review = Callable[[Exchange, Target], Awaitable[web.StreamResponse]]
 METRICS_MEDIA: Final = "text/plain; version=0.0.4; charset=utf-8"
 _ISSUER: Final = "/.well-known/openid-configuration"
 _KEYS: Final = "/openid/v1/jwks"
+# Time for which clients may cache the issuer's metadata and keys, as upstream.
 _KEYS_SECONDS: Final = 3600
-"""How long what verifies tokens may be remembered."""
 _HEALTH: Final = ("healthz", "livez", "readyz")
+# Segments of the path `/apis/GROUP`.
 _GROUP_DEPTH: Final = 2
-"""The parts of the path of a group: `/apis/GROUP`."""
 _SLASHES_MAX: Final = 5
 
 
 class PlainPaths:
-    """Answers what `paths.parse` does not read as a resource."""
+    """Answers paths that are no resources."""
 
     def __init__(
         self,
@@ -64,11 +64,11 @@ class PlainPaths:
         return OpenApi(self._registry, self._custom)
 
     def reviews(self, target: Target) -> bool:
-        """Return whether a resource is one that only answers a POST."""
+        """Return whether a resource can only be created, like SelfSubjectAccessReview."""
         return target.version == "v1" and (target.group, target.resource) in self._reviews
 
     def review(self, target: Target) -> Review | None:
-        """The handler of a resource that only answers a POST, like SelfSubjectAccessReview."""
+        """Return the handler of a create-only resource, None for others; raise MethodNotAllowed for other verbs."""
         review = self._reviews.get((target.group, target.resource))
         if review is None or target.version != "v1":
             return None
@@ -77,8 +77,9 @@ class PlainPaths:
         return review
 
     async def answer(self, exchange: Exchange, path: str) -> web.StreamResponse:
-        """Answer, or say that nothing is here."""
+        """Answer a path, with 404 if it is unknown."""
         parts = path.removeprefix("/").split("/")
+        # upstream serves discovery with and without a trailing slash, other paths only as registered.
         if parts[-1] == "" and parts[0] in ("api", "apis", "version") and path.count("/") < _SLASHES_MAX:
             parts.pop()
         match parts:
@@ -104,7 +105,7 @@ class PlainPaths:
         return exchange.nothing_here()
 
     def _issuer(self, exchange: Exchange, parts: list[str]) -> web.StreamResponse:
-        """What others need to know to trust the tokens of service accounts."""
+        """Answer with the issuer's metadata or public keys, which verify service account tokens."""
         _only_get(exchange)
         issuer, request = self._registry.services.accounts, exchange.request
         if parts[0] == "openid":
@@ -127,11 +128,12 @@ class PlainPaths:
         if document is None:
             if parts[0] == "apis" and (len(parts) == _GROUP_DEPTH or not self.discovery.is_builtin(parts[1])):
                 return exchange.nothing_here()
+            # An unknown version of a built-in group is answered by the group's handler with a Status.
             raise NotFound.path()
         return exchange.json(document, representation=representation)
 
     def _aggregated(self, exchange: Exchange, *, core: bool) -> web.StreamResponse:
-        """Everything at once; or, to a client that knows it already, that nothing has changed."""
+        """Answer with aggregated discovery, or 304 if the client has it already."""
         body = orjson.dumps(self.discovery.aggregated(core=core))
         tag = f'"{hashlib.sha512(body).hexdigest().upper()}"'
         known = exchange.request.headers.get("If-None-Match", "") == tag
@@ -173,12 +175,12 @@ def _only_get(exchange: Exchange) -> None:
         raise MethodNotAllowed
 
 
+# Some clients parse the Go version, so it has to be one.
 _GO: Final = "go1.25.5"
-"""Some clients parse what a server was built with; they want a release of Go."""
 
 
 def version_info(version: Version) -> Object:
-    """What `/version` says: the version this server speaks as."""
+    """Return the content of `/version` for the emulated version."""
     standing = EffectiveVersion.of(version)
     return {
         "major": str(version.major),
@@ -187,8 +189,8 @@ def version_info(version: Version) -> Object:
         "emulationMinor": str(version.minor),
         "minCompatibilityMajor": str(standing.minimum.major),
         "minCompatibilityMinor": str(standing.minimum.minor),
-        "gitVersion": f"v{binary_text(version)}",
-        "gitCommit": hashlib.sha1(binary_text(version).encode(), usedforsecurity=False).hexdigest(),
+        "gitVersion": f"v{binary_version(version)}",
+        "gitCommit": hashlib.sha1(binary_version(version).encode(), usedforsecurity=False).hexdigest(),
         "gitTreeState": "",
         "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": _GO,

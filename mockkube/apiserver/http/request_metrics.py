@@ -1,4 +1,4 @@
-"""The metrics of requests: how many there were, and how long they took, by what they asked for.
+"""Metrics of requests: counts and durations by verb, resource and code.
 
 A server of all kinds has thousands of series of 25 numbers. They are kept as plain lists and written as text here:
 prometheus_client, with an object and a lock for each number, took seconds to write them and 30 times the memory.
@@ -23,7 +23,7 @@ _HEADS: Final = {
 
 
 class RequestLabels(NamedTuple):
-    """What a request asked for, in the order in which it is written."""
+    """Labels of a request, in the order in which they are written."""
 
     dry_run: str
     group: str
@@ -43,14 +43,14 @@ def _escaped(value: str) -> str:
 
 @dataclass(slots=True)
 class _Durations:
-    """How many requests ended within each bound, and the seconds of all."""
+    """Requests by bucket, and the sum of their seconds."""
 
     counts: list[int] = field(default_factory=lambda: [0] * len(_ENDS))
     seconds: float = 0.0
 
 
 class RequestMetrics:
-    """Counts requests."""
+    """Counters and histograms of requests."""
 
     def __init__(self) -> None:
         self._totals: dict[tuple[RequestLabels, int], int] = {}
@@ -66,7 +66,7 @@ class RequestMetrics:
         durations.seconds += seconds
 
     def render(self) -> bytes:
-        """Return the text Prometheus scrapes."""
+        """Return the metrics in Prometheus' text format."""
         return "".join(f"{line}\n" for line in self._lines()).encode()
 
     def _lines(self) -> Iterator[str]:
@@ -75,12 +75,14 @@ class RequestMetrics:
             yield f'{_COUNTER}{{code="{code}",{labels}}} {total}'
         yield from _head(_HISTOGRAM, "histogram")
         for labels, durations in sorted(self._durations.items(), key=lambda item: item[0]):
-            text, reached = str(labels), 0
+            text, cumulative = str(labels), 0
             for end, count in zip(_ENDS, durations.counts, strict=True):
-                reached += count
-                yield f"{_HISTOGRAM}_bucket{{{text},{end}}} {reached}"
+                # Buckets of Prometheus are cumulative; counting one bucket a request is cheaper than all above its
+                # bound.
+                cumulative += count
+                yield f"{_HISTOGRAM}_bucket{{{text},{end}}} {cumulative}"
             yield f"{_HISTOGRAM}_sum{{{text}}} {durations.seconds:.12g}"
-            yield f"{_HISTOGRAM}_count{{{text}}} {reached}"
+            yield f"{_HISTOGRAM}_count{{{text}}} {cumulative}"
 
 
 def _head(name: str, kind: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from mockkube.api.codec import Found
 from mockkube.api.errors import ApiError, BadRequest, Expired
-from mockkube.api.protobuf.envelope import STREAM, watch_frame
+from mockkube.api.protobuf.envelope import STREAM_MEDIA_TYPE, encode_watch_frame
 from mockkube.api.selectors import fields
 from mockkube.api.types import Object
 from mockkube.apiserver.http import rendering
@@ -57,7 +57,7 @@ async def stream(
 
 def _media(representation: Representation) -> str:
     # upstream 1.36: apiserver/pkg/endpoints/handlers/watch.go, serveWatchHandler
-    return STREAM if representation.media == PROTOBUF else representation.media
+    return STREAM_MEDIA_TYPE if representation.media == PROTOBUF else representation.media
 
 
 def _only(name: str, options: ListOptions) -> ListOptions:
@@ -175,7 +175,7 @@ class _Sender:
     def line(self, kind: str, body: bytes) -> bytes:
         """Return one event as a JSON line or a length-prefixed frame."""
         if self.representation.media == PROTOBUF:
-            return watch_frame(kind, body)
+            return encode_watch_frame(kind, body)
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), body)
 
     def bookmark(self, watch: Watch, *, initial_end: bool = False) -> bytes:

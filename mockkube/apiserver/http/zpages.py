@@ -1,7 +1,6 @@
-"""`/flagz` and `/statusz`: what a component was told, and for how long it has been up.
+"""`/flagz` and `/statusz`: flags and state of a component, as text or, from 1.35 on, as an object.
 
-Text for whoever looks, and from 1.35 on an object for whoever asks for that kind in `Accept`. Upstream draws another
-delimiter for each answer, so that nobody parses the text; here it is always the same.
+Upstream picks another delimiter for each text response, so that nobody parses it; here it is always the same.
 """
 
 # upstream 1.36: apiserver/pkg/server/{flagz,statusz}; 1.34: component-base/zpages
@@ -19,11 +18,11 @@ from mockkube.apiserver.http.exchange import TEXT, Exchange
 from mockkube.apiserver.http.negotiation import JSON, YAML, Clause, Representation, clauses
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.effective_version import EffectiveVersion
-from mockkube.features.versions import Version, binary_text
+from mockkube.features.versions import Version, binary_version
 from mockkube.runtime.clock import Clock
 
 GATES: Final[Mapping[str, str]] = {"flagz": "ComponentFlagz", "statusz": "ComponentStatusz"}
-"""The gate each page depends on."""
+"""Feature gate of each page."""
 
 _GROUP: Final = "config.k8s.io"
 _STRUCTURED_SINCE: Final = Version(1, 35)
@@ -39,7 +38,7 @@ _NO_DEBUGGING: Final = frozenset({"/apis", "/api", "/openid", "/openapi", "/.wel
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The component a page is about."""
+    """Component that the pages describe."""
 
     name: str
     caps: Capabilities
@@ -48,7 +47,7 @@ class Subject:
 
 
 class Pages:
-    """The pages of one component."""
+    """Pages of one component."""
 
     def __init__(self, subject: Subject, clock: Clock, paths: Callable[[], Iterable[str]]) -> None:
         self._subject = subject
@@ -57,11 +56,11 @@ class Pages:
 
     @property
     def served(self) -> tuple[str, ...]:
-        """The pages there are: those whose gate is on."""
+        """Pages whose gate is enabled."""
         return tuple(page for page, gate in GATES.items() if self._subject.caps.enabled(gate))
 
     def answer(self, exchange: Exchange, page: str) -> web.StreamResponse:
-        """Answer with a page that is served."""
+        """Answer with a page, in the format that the client accepts."""
         if self._subject.caps.version < _STRUCTURED_SINCE:
             if not any(_is_plain(clause) for clause in clauses(exchange.accept)):
                 return exchange.respond(_OLD_REFUSAL, status=406, media=TEXT)
@@ -76,12 +75,12 @@ class Pages:
         raise NotAcceptable(f"only the following media types are accepted: {JSON}, {YAML}, text/plain")
 
     def _version(self, clause: Clause, page: str) -> str | None:
-        """The version of the page's kind that a media type asks for; None where it asks for something else."""
+        """Return the version of the page's kind in a media type; None if it does not request that kind."""
         versions = ("v1alpha1", "v1beta1") if self._subject.caps.version >= _BETA_SINCE else ("v1alpha1",)
-        asked = clause.parameter("v")
+        version = clause.parameter("v")
         kind = (clause.parameter("g"), clause.parameter("as"))
-        fits = clause.media in (JSON, YAML, "application/*", "*/*") and kind == (_GROUP, page.capitalize())
-        return asked if fits and asked in versions else None
+        is_requested = clause.media in (JSON, YAML, "application/*", "*/*") and kind == (_GROUP, page.capitalize())
+        return version if is_requested and version in versions else None
 
     def _text(self, exchange: Exchange, page: str) -> web.StreamResponse:
         text = f"\n{self._subject.name} {page}\n{_WARNING}"
@@ -112,7 +111,7 @@ class Pages:
             "startTime": render_time(self._subject.started),
             "uptimeSeconds": max(int((self._clock.now() - self._subject.started).total_seconds()), 0),
             "goVersion": "",
-            "binaryVersion": binary_text(standing.binary),
+            "binaryVersion": binary_version(standing.binary),
             "emulationVersion": str(standing.emulated),
             "paths": sorted(folders - _NO_DEBUGGING),
         }
@@ -130,5 +129,5 @@ class Pages:
 
 
 def _is_plain(clause: Clause) -> bool:
-    """Whether a media type asks for the text."""
+    """Return whether a media type accepts plain text."""
     return clause.media in ("text/plain", "text/*", "*/*") and not clause.parameter("as")

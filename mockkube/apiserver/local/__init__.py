@@ -1,1 +1,1 @@
-"""The client protocol without a network: components of the same process call the registry. Start with `client`."""
+"""Clients within the process of an API server: they call the registry without HTTP. Read `client` first."""

@@ -1,6 +1,6 @@
-"""The client protocol without a network: components of the same process call the registry as requests do.
+"""Client of an API server in the same process: calls the registry without HTTP.
 
-The same authorization, admission and registry functions judge them; only parsing and rendering are left out.
+Requests pass the same authorization, admission and registry functions; only parsing and rendering are left out.
 """
 
 import logging
@@ -29,7 +29,7 @@ from mockkube.apiserver.registry.patching import Patch
 from mockkube.apiserver.registry.resource import Call, Resource
 from mockkube.client.identity import Identity
 from mockkube.client.protocol import DEFAULT, EVERYTHING, Deletion, Key, Listed, PatchType, Selection
-from mockkube.client.sight import Sight
+from mockkube.client.sight import VersionedDecoder
 from mockkube.runtime.component_log import Level, LogLine
 
 _LOG: Final = logging.getLogger("mockkube.apiserver")
@@ -44,16 +44,17 @@ def _unheard(warnings: Sequence[str]) -> None:
 
 
 class LocalClient:
-    """A component's client of the API server behind a door; `sight` is None for a component of the server's version.
+    """Client of the API server that a `LocalDoor` leads to; it outlives restarts of the server.
 
-    `writes`: with which options it writes; `heard` is given the warnings of each answer, also of a refusal.
+    `sight` decodes objects as the component's version does, None for the server's version. `writes` are the options of
+    its writes; `heard` receives the warnings of each response, errors included.
     """
 
     def __init__(
         self,
         door: LocalDoor,
         identity: Identity,
-        sight: Sight | None = None,
+        sight: VersionedDecoder | None = None,
         *,
         writes: WriteOptions = _WRITE,
         heard: Heard = _unheard,
@@ -73,87 +74,81 @@ class LocalClient:
         return _Request(desk, view, call, verb, options, self._writes.field_validation, self._heard)
 
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
-        """Return the object as it is at the server now."""
-        with self._ask("get", kind, key) as asked:
-            resource = asked.resource
+        with self._ask("get", kind, key) as request:
+            resource = request.resource
             await resource.services.cache.fresh()
-            record = resource.record(asked.call.namespace, asked.call.name)
+            record = resource.record(request.call.namespace, request.call.name)
             if record is None:
                 raise NotFound.object(resource.group, resource.plural, key.name)
-            return asked.view.show(record)
+            return request.view.show(record)
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
-        """Return the selected objects as of now."""
         options = _options(selection)
-        with self._ask("list", kind, Key(selection.namespace, ""), options=options) as asked:
-            page = await listing.page(asked.resource, asked.call.namespace, options)
-            return Listed([asked.view.show(record) for record in page.records], str(page.revision))
+        with self._ask("list", kind, Key(selection.namespace, ""), options=options) as request:
+            page = await listing.page(request.resource, request.call.namespace, options)
+            return Listed([request.view.show(record) for record in page.records], str(page.revision))
 
     async def watch(self, kind: str, selection: Selection, after: str) -> LocalWatch:
-        """Watch from a resourceVersion on. Raises Expired when that is too long ago."""
         options = _options(selection, after)
-        with self._ask("watch", kind, Key(selection.namespace, ""), options=options) as asked:
-            opened = await watching.watch(asked.resource, asked.call.namespace, options)
-            return LocalWatch(opened, asked.view, asked.desk.watches)
+        with self._ask("watch", kind, Key(selection.namespace, ""), options=options) as request:
+            opened = await watching.watch(request.resource, request.call.namespace, options)
+            return LocalWatch(opened, request.view, request.desk.watches)
 
     async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
-        """Create the object, or post it to the subresource of the object called `name`."""
+        # Reviews are not stored, so the registry has no resource for them.
         if kind == reviews.REVIEW:
             return reviews.answer(self._door.desk().authorizer, self._user, obj)
         metadata = obj.get("metadata", {})
         key = Key(metadata.get("namespace", ""), (name or metadata.get("name", "")) if subresource else "")
-        with self._ask("create", kind, key, subresource=subresource) as asked:
+        with self._ask("create", kind, key, subresource=subresource) as request:
             if subresource:
-                return await subresources.post(asked.resource, asked.call, obj, self._writes)
-            decoded = asked.decoded(obj)
-            return asked.view.show(await creation.create(asked.resource, asked.call, decoded, self._writes))
+                return await subresources.post(request.resource, request.call, obj, self._writes)
+            decoded = request.decoded(obj)
+            return request.view.show(await creation.create(request.resource, request.call, decoded, self._writes))
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
-        """Replace the object; Conflict unless its resourceVersion, if it has one, is the stored one."""
         metadata = obj["metadata"]
         key = Key(metadata.get("namespace", ""), metadata.get("name", ""))
-        with self._ask("update", kind, key, subresource=subresource) as asked:
+        with self._ask("update", kind, key, subresource=subresource) as request:
             if subresource == "scale":
-                return await subresources.put_scale(asked.resource, asked.call, obj, self._writes)
-            decoded = asked.decoded(obj)
-            updated = await updating.replace(asked.resource, asked.call, decoded, self._writes)
-            return asked.view.show(updated.record)
+                return await subresources.put_scale(request.resource, request.call, obj, self._writes)
+            decoded = request.decoded(obj)
+            updated = await updating.replace(request.resource, request.call, decoded, self._writes)
+            return request.view.show(updated.record)
 
     async def patch(
         self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
-        """Change the object."""
-        with self._ask("patch", kind, key, subresource=subresource) as asked:
-            if media not in asked.resource.patch_types:
+        with self._ask("patch", kind, key, subresource=subresource) as request:
+            if media not in request.resource.patch_types:
                 raise UnsupportedMediaType(f"the body of the request was in an unknown format: {media}")
+            # The text is only needed to find repeated fields, which ignored field validation does not look for.
             text = b"" if self._writes.field_validation == "Ignore" else encoding.dumps(patch)
             given = Patch(patching.PatchType(media), text, patch)
             if subresource == "scale":
-                return await subresources.patch_scale(asked.resource, asked.call, given, self._writes)
+                return await subresources.patch_scale(request.resource, request.call, given, self._writes)
             write = patching.apply if media is PatchType.APPLY else patching.patch
-            return asked.view.show((await write(asked.resource, asked.call, given, self._writes)).record)
+            return request.view.show((await write(request.resource, request.call, given, self._writes)).record)
 
     async def delete(self, kind: str, key: Key, how: Deletion = DEFAULT) -> None:
-        """Ask for the deletion; the object may stay for its finalizers or its grace period."""
-        with self._ask("delete", kind, key) as asked:
-            await deletion.delete(asked.resource, asked.call, _deletion(how))
+        with self._ask("delete", kind, key) as request:
+            await deletion.delete(request.resource, request.call, _deletion(how))
 
     async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DEFAULT) -> None:
-        """Delete all selected objects."""
         options, wanted = _options(selection), _deletion(how)
-        with self._ask("deletecollection", kind, Key(selection.namespace, ""), options=options) as asked:
-            listed = await listing.page(asked.resource, asked.call.namespace, options)
+        with self._ask("deletecollection", kind, Key(selection.namespace, ""), options=options) as request:
+            listed = await listing.page(request.resource, request.call.namespace, options)
             for record in listed.records:
-                one = Call(asked.call.user, record.namespace, record.name, user_agent=asked.call.user_agent)
+                one = Call(request.call.user, record.namespace, record.name, user_agent=request.call.user_agent)
                 try:
-                    await deletion.delete(asked.resource, one, wanted)
+                    await deletion.delete(request.resource, one, wanted)
                 except NotFound:
                     continue
 
 
 @dataclass(slots=True)
 class _Request:
-    """One request: let in or refused on entering, counted on leaving, its failures as the API tells them."""
+    """One request as a context: authorized when entered, counted when left, with errors as the API has them."""
 
     desk: Desk
     view: View
@@ -166,13 +161,14 @@ class _Request:
 
     @property
     def resource(self) -> Resource:
-        """What is asked for."""
+        """Requested resource."""
         return self.view.resource
 
     def decoded(self, obj: ReadOnlyObject) -> Object:
-        """What was sent, as this server reads it; a component need not say which kind it speaks of."""
+        """Decode an object; components may leave out kind and apiVersion."""
         resource = self.resource
         if resource.open_kind:
+            # Custom resources are decoded without a Go type that would imply their kind.
             obj = {**obj, "kind": resource.kind.kind, "apiVersion": resource.api_version}
         return resource.decode(obj, self.call, self.field_validation)
 
@@ -204,6 +200,7 @@ class _Request:
                 self._leave(Internal.code)
                 _LOG.error("%s: %s", self.verb, "".join(traceback.format_exception(error)))
                 raise Internal("an unexpected error, see the server's log") from error
+            # Cancellation and other BaseExceptions have no status code, so they are not counted in the metrics.
             case _:
                 self._leave(0)
 
@@ -211,16 +208,16 @@ class _Request:
         call, resource, options = self.call, self.resource, self.options
         requirements = options.fields.requirements if options is not None else ()
         name = call.name or (options is not None and options.fields.exact("metadata.name")) or ""
-        asked = Attributes(
+        attributes = Attributes(
             call.user, self.verb, resource.group, resource.plural, call.subresource, call.namespace, name,
             fields=requirements,
         )  # fmt: skip
-        decision = self.desk.authorizer.decide(asked)
+        decision = self.desk.authorizer.decide(attributes)
         if not decision.allowed:
-            raise refusal(asked, decision.reason)
+            raise refusal(attributes, decision.reason)
 
     def _check_verb(self) -> None:
-        """Refuse what the resource, or its subresource, does not offer."""
+        """Refuse a verb that the resource or subresource does not have."""
         kind, name = self.resource.kind, self.call.subresource
         sub = kind.subresource(name) if name else None
         if name and sub is None:
@@ -243,9 +240,9 @@ class _Request:
                 self._log_refusal(now, verb, code)
 
     def _log_refusal(self, now: float, verb: str, code: int) -> None:
-        """Log a refused request as `-v=3` does; the reason is not in such a line."""
+        """Log a failed request as upstream does with `-v=3`, without the reason."""
         # upstream 1.36: staging/src/k8s.io/apiserver/pkg/server/httplog/httplog.go
-        # differs: what succeeds is not logged, nobody would keep so many lines
+        # differs: successful requests are not logged, as components send far too many of them.
         call, resource = self.call, self.resource
         namespace = ("namespaces", call.namespace) if call.namespace else ()
         root = ("apis", resource.group) if resource.group else ("api",)

@@ -1,4 +1,4 @@
-"""Where components of the process come in: a door to the server of the moment, and what it knows of its kinds."""
+"""Endpoint by which components of the process reach the present API server."""
 
 import asyncio
 
@@ -8,12 +8,12 @@ from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.local.view import LocalWatch, View
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.server import ApiServer
-from mockkube.client.sight import Sight, unchanged
+from mockkube.client.sight import VersionedDecoder, unchanged
 from mockkube.runtime.component_log import ComponentLog
 
 
 class Desk:
-    """One running API server, as the components beside it see it."""
+    """One running API server with its views of kinds, as components of the process use it."""
 
     def __init__(self, server: ApiServer, log: ComponentLog) -> None:
         self.registry = server.registry
@@ -23,15 +23,16 @@ class Desk:
         self.authorizer = Authorizer(server.registry)
         self.watches: dict[LocalWatch, None] = {}
         self.inside = 0
-        """How many requests are in hand."""
+        """Number of requests in flight."""
         self.left = asyncio.Event()
         self._views: dict[Schema, dict[str, View]] = {}
         self._schemas: dict[Schema, Schema] = {}
-        """By the types of a component, the same types as somebody brought them first."""
+        """Schemas of components, each mapped to an equal one that was seen before."""
         self._edition = self.registry.edition
 
-    def view(self, kind: str, sight: Sight | None) -> View:
-        """The view of a kind (`Pod`, `Event.events.k8s.io`) in the first version that both sides know."""
+    def view(self, kind: str, sight: VersionedDecoder | None) -> View:
+        """Return the view of a kind (`Pod`, `Event.events.k8s.io`) in the first version that both sides know."""
+        # The set of served kinds has changed with a CRD.
         if self._edition != self.registry.edition:
             self._views.clear()
             self._edition = self.registry.edition
@@ -45,31 +46,32 @@ class Desk:
         return view
 
     def scribbled(self) -> list[str]:
-        """Return what somebody has changed in place of the objects all share: a bug of whoever was given them."""
+        """Return keys of shared objects that a component has changed in place, which is a bug of that component."""
         views = {view: None for known in self._views.values() for view in known.values()}
         return [key for view in views for key in view.scribbled()]
 
     def _schema(self, schema: Schema) -> Schema:
-        """These types, or equal ones: components of one version share what was decoded."""
+        """Return an equal schema already in use: components of one version share decoded objects."""
         if schema not in self._schemas:
             known = (self.registry.schema, *self._schemas.values())
             self._schemas[schema] = next((one for one in known if _equal(one, schema)), schema)
         return self._schemas[schema]
 
-    def _seen_with(self, sight: Sight | None) -> dict[str, View]:
+    def _seen_with(self, sight: VersionedDecoder | None) -> dict[str, View]:
         views: dict[str, View] = {}
         for resource in self.registry.resources.values():
-            # of what is converted elsewhere components need no more than the metadata, which all versions share
+            # Custom resources with a conversion webhook are shown in their storage version: components only need the
+            # metadata, which all versions share, and the webhook is not called.
             view = self._view(resource.home if resource.converted else resource, sight)
             if view is not None:
                 views.setdefault(resource.kind.kind, view)
                 views.setdefault(f"{resource.kind.kind}.{resource.group}", view)
         return views
 
-    def _view(self, resource: Resource, sight: Sight | None) -> View | None:
-        """The view of a served resource; None for a built-in one that the component does not have."""
+    def _view(self, resource: Resource, sight: VersionedDecoder | None) -> View | None:
+        """Return the view of a served resource; None for a built-in kind that the component's version lacks."""
         kind = (resource.group, resource.version, resource.kind.kind)
-        built_in = self.registry.schema.definition_of(*kind) is not None
+        built_in = self.registry.schema.find_definition(*kind) is not None
         if sight is None or not built_in:
             return View(resource, unchanged)
         return View(resource, sight.lens(*kind)) if sight.knows(*kind) else None
@@ -80,27 +82,27 @@ def _equal(one: Schema, other: Schema) -> bool:
 
 
 class LocalDoor:
-    """The way to an API server of this process, for as long as there is one. Clients outlive the server behind it."""
+    """Endpoint of an API server within the process; clients keep it over restarts of the server."""
 
     def __init__(self) -> None:
         self.log = ComponentLog()
-        """What the API servers behind this door log."""
+        """Log of the API servers that this endpoint led to."""
         self._desk: Desk | None = None
         self._leaving: Desk | None = None
 
     def desk(self) -> Desk:
-        """The server of the moment; Unavailable when there is none."""
+        """Return the present server; raise Unavailable if there is none."""
         if self._desk is None:
             raise Unavailable("the server is not running")
         return self._desk
 
     def open(self, server: ApiServer) -> None:
-        """Let components in to this server, which has started."""
+        """Accept requests for a server that has started."""
         self.shut()
         self._desk = Desk(server, self.log)
 
     def shut(self) -> None:
-        """Let nobody in, and end the watches; requests in hand go on."""
+        """Refuse new requests and end the watches; requests in flight continue."""
         desk, self._desk = self._desk, None
         if desk is not None:
             self._leaving = desk
@@ -108,8 +110,9 @@ class LocalDoor:
                 watch.end()
 
     async def emptied(self) -> None:
-        """Return once the requests in hand are answered; to be awaited before their server stops."""
+        """Wait until no request is in flight; call it before the server stops."""
         desk = self._leaving
         while desk is not None and desk.inside:
+            # The event may be set by an earlier moment without requests, so it is cleared before each wait.
             desk.left.clear()
             await desk.left.wait()

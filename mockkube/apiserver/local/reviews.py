@@ -1,4 +1,4 @@
-"""The question that components of the same process put to the server: may somebody do something."""
+"""SubjectAccessReview for components of the process."""
 
 from typing import Final
 
@@ -15,14 +15,14 @@ _GROUP: Final = "authorization.k8s.io"
 
 
 def answer(authorizer: Authorizer, user: User, given: ReadOnlyObject) -> Object:
-    """Return a SubjectAccessReview with its status; Forbidden if the user may not ask, Invalid if nothing is asked."""
-    asking = Attributes(user, "create", _GROUP, "subjectaccessreviews")
-    decision = authorizer.decide(asking)
+    """Return a SubjectAccessReview with its status; raise Forbidden or Invalid as the API does."""
+    create_attributes = Attributes(user, "create", _GROUP, "subjectaccessreviews")
+    decision = authorizer.decide(create_attributes)
     if not decision.allowed:
-        raise refusal(asking, decision.reason)
-    question: Object = {"apiVersion": f"{_GROUP}/v1", "metadata": {}, **given, "kind": REVIEW}
-    if errors := access_reviews.complaints(question):
+        raise refusal(create_attributes, decision.reason)
+    review: Object = {"apiVersion": f"{_GROUP}/v1", "metadata": {}, **given, "kind": REVIEW}
+    if errors := access_reviews.complaints(review):
         raise Invalid(_GROUP, "", "", errors)
-    spec = question["spec"]
-    about = access_reviews.attributes(access_reviews.subject(spec), spec)
-    return {**question, "status": access_reviews.status(authorizer.decide(about), spec)}
+    spec = review["spec"]
+    reviewed_attributes = access_reviews.attributes(access_reviews.subject(spec), spec)
+    return {**review, "status": access_reviews.status(authorizer.decide(reviewed_attributes), spec)}

@@ -1,9 +1,9 @@
-"""Subresources that are more than a part of their object, as components of the same process use them."""
+"""Subresources scale, binding and eviction for components of the process."""
 
 from typing import Any, Final
 
 from mockkube.api import complaints
-from mockkube.api.codec import Found, Mismatch
+from mockkube.api.codec import Found, DecodingError
 from mockkube.api.errors import BadRequest, MethodNotAllowed
 from mockkube.api.types import Object
 from mockkube.apiserver.http.exchange import status_success
@@ -18,25 +18,25 @@ _EVICTION: Final = "io.k8s.api.policy.v1.Eviction"
 
 
 async def post(resource: Resource, call: Call, given: Object, wanted: WriteOptions) -> Object:
-    """Act on an object: bind a pod, evict it."""
+    """Bind or evict a pod."""
     match call.subresource:
         case "binding":
             await binding.bind(resource, call, _decoded(resource, _BINDING, given), wanted)
         case "eviction":
-            asked = _decoded(resource, _EVICTION, given).get("deleteOptions") or {}
-            await eviction.evict(resource, call, options.delete_options({}, asked))
+            delete_options = _decoded(resource, _EVICTION, given).get("deleteOptions") or {}
+            await eviction.evict(resource, call, options.delete_options({}, delete_options))
         case _:
             raise MethodNotAllowed
     return status_success(code=201)
 
 
 async def put_scale(resource: Resource, call: Call, given: Object, wanted: WriteOptions) -> Object:
-    """Set the scale of a workload."""
+    """Set the replicas of a workload."""
     return await scale.put(resource, call, _decoded(resource, scale.SCALE, given), wanted)
 
 
 async def patch_scale(resource: Resource, call: Call, given: Patch, wanted: WriteOptions) -> Object:
-    """Change the scale of a workload as a patch says."""
+    """Apply a patch to the Scale of a workload."""
 
     def decode(value: Any) -> Object:
         return _decoded(resource, scale.SCALE, value)
@@ -49,7 +49,7 @@ def _decoded(resource: Resource, definition: str, value: Any) -> Object:
     node = codec.schema.node(definition)
     try:
         obj = codec.decode(node, value, Found())
-    except Mismatch as error:
-        raise BadRequest(complaints.mismatch(node, value)) from error
+    except DecodingError as error:
+        raise BadRequest(complaints.find_decoding_error(node, value)) from error
     obj.setdefault("metadata", {})
     return obj

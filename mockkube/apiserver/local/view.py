@@ -1,4 +1,4 @@
-"""How a component in the server's process sees one kind: records decoded once, for all components of its version."""
+"""View of one kind for components of one version: each stored object is decoded once and shared."""
 
 from collections import deque
 from typing import Final
@@ -9,14 +9,14 @@ from mockkube.apiserver.registry import watching
 from mockkube.apiserver.registry.cache import Change, ChangeType, Record
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.watching import Seen, has_room
-from mockkube.client.protocol import Ended, EventType, WatchEvent
-from mockkube.client.sight import Lens
-from mockkube.runtime.steps import Bell
+from mockkube.client.protocol import WatchEnded, EventType, WatchEvent
+from mockkube.client.sight import ObjectDecoder
+from mockkube.runtime.steps import Signal
 
+# At least so many replaced objects stay decoded: a watcher that is behind still receives them.
 REPLACED_MAX: Final = 256
-"""How many records of a kind are remembered decoded though they were replaced, at least: others are yet to see them."""
+# Total size of these; fewer of larger objects are kept.
 REPLACED_BYTES_MAX: Final = 4 * 1024 * 1024
-"""How large these may be together: of larger ones fewer are remembered."""
 
 _TYPES: Final = {
     ChangeType.ADDED: EventType.ADDED,
@@ -26,38 +26,40 @@ _TYPES: Final = {
 
 
 class View:
-    """A resource through the lens of a component's version."""
+    """A resource as one version of a component decodes it."""
 
-    def __init__(self, resource: Resource, lens: Lens) -> None:
+    def __init__(self, resource: Resource, lens: ObjectDecoder) -> None:
         self.resource = resource
         self._lens = lens
         self.watched = 0
-        """How many watch it: what nobody follows nobody asks for again."""
+        """Number of watches. Without one nobody reads a current object again, so none is kept."""
         self._decoded: dict[Record, ReadOnlyObject] = {}
         self._decoded_max = 2 * REPLACED_MAX
         self._bytes = 0
         self._bytes_max = 2 * REPLACED_BYTES_MAX
 
     def show(self, record: Record) -> ReadOnlyObject:  # hot: per object seen
-        """Return the object of a record; whoever asks for the same record gets the same object."""
+        """Return the object of a record, the same one for every reader."""
         obj = self._decoded.get(record)
         return self._decode(record) if obj is None else obj
 
     def __len__(self) -> int:
-        """How many objects are remembered decoded."""
+        """Return the number of objects kept decoded."""
         return len(self._decoded)
 
     def scribbled(self) -> list[str]:
-        """Return the keys of the objects remembered that somebody has changed in place, which nobody may."""
+        """Return the keys of kept objects that a reader has changed in place."""
         return [record.key for record, obj in self._decoded.items() if self._fresh(record) != obj]
 
     def _fresh(self, record: Record) -> Object:
-        """Decode a record; of what cannot be decoded there is the metadata alone, on which its readers fail."""
+        """Decode a record; return only its metadata if that fails, so that readers fail on that key alone."""
         obj = record.load()
         try:
             if self.resource.home is not self.resource:
                 obj = self.resource.served(obj)
             return self._lens(obj)
+        # The store may hold anything, written by another version or by hand; one bad object must not end a list or
+        # watch.
         except Exception:
             named = {"name": record.name, "namespace": record.namespace, "resourceVersion": str(record.revision)}
             return {"kind": self.resource.kind.kind, "apiVersion": self.resource.api_version, "metadata": named}
@@ -71,7 +73,7 @@ class View:
         return obj
 
     def _forget(self) -> None:
-        """Forget all but what is current and followed, and what came last: somebody may still wait to see it."""
+        """Drop all objects but the current ones of a watched kind and the last ones, which a watcher may still need."""
         current = self.resource.collection.records if self.watched else {}
         late = self._late()
         self._decoded = {
@@ -79,12 +81,13 @@ class View:
             for number, (record, obj) in enumerate(self._decoded.items())
             if number >= late or current.get(record.key) is record
         }
+        # The bound grows with what remains, so that evictions stay rare in large collections (amortized constant time).
         self._decoded_max = len(self._decoded) * 5 // 4 + REPLACED_MAX
         self._bytes = sum(len(record.tail) for record in self._decoded)
         self._bytes_max = self._bytes * 5 // 4 + REPLACED_BYTES_MAX
 
     def _late(self) -> int:
-        """The number of the first record that came late enough to be remembered."""
+        """Return the index of the first record recent enough to be kept."""
         number, size = len(self._decoded), 0
         for record in reversed(self._decoded):
             size += len(record.tail)
@@ -95,17 +98,17 @@ class View:
 
 
 class LocalWatch:
-    """A watch whose events never leave the process. Takes the place of a registry's watch among the listeners."""
+    """Watch within the process; it takes over the registry watch's place as a listener, and its filter."""
 
     def __init__(self, watch: watching.Watch, view: View, siblings: "dict[LocalWatch, None]") -> None:
-        self.bell = Bell()
+        self.bell = Signal()
         self._watch, self._view = watch, view
         self._collection = watch.resource.collection
         self._waiting: deque[Seen] = deque(watch.take())
         self._waiting_bytes = 0
         self._lagged = self._ended = False
         self._reached = ""
-        """How far it had come when it ended."""
+        """Resource version at which the watch ended."""
         watch.close()
         self._collection.listeners[self._offer] = None
         self._collection.watches[self.end] = None
@@ -114,11 +117,10 @@ class LocalWatch:
         view.watched += 1
 
     def ready(self) -> bool:
-        """Whether `take` has something, or would raise."""
         return bool(self._waiting) or self._lagged or self._ended
 
     def take(self, count_max: int = 0) -> list[WatchEvent]:
-        """Return what has arrived, in order, at most `count_max` of it; raise Expired or Ended after the last."""
+        """Return events in order, at most `count_max`; raise Expired or WatchEnded after the last one."""
         waiting, show = self._waiting, self._view.show
         if not waiting:
             self._say_why()
@@ -133,16 +135,15 @@ class LocalWatch:
         if self._lagged:
             raise Expired("the client fell too far behind: list again")
         if self._ended:
-            raise Ended(self._reached)
+            raise WatchEnded(self._reached)
 
     async def close(self) -> None:
-        """Stop listening."""
         self._leave()
         self._waiting.clear()
         self._ended = True
 
     def end(self) -> None:
-        """Come to an end: what waits can still be taken."""
+        """End the watch; events that wait can still be taken."""
         self._reached = self._reached or str(self._watch.revision)
         self._leave()
         self._ended = True
@@ -151,6 +152,7 @@ class LocalWatch:
     def _leave(self) -> None:
         self._collection.listeners.pop(self._offer, None)
         self._collection.watches.pop(self.end, None)
+        # `close` may follow `end`: only the first call finds the watch and counts it off.
         if self._siblings.pop(self, self) is None:
             self._view.watched -= 1
 
@@ -163,6 +165,7 @@ class LocalWatch:
             self._waiting += seen
             self._waiting_bytes += size
         else:
+            # The watcher is too far behind: it lists again, instead of slowing down the writer.
             self._lagged = True
             self._waiting.clear()
             self._leave()

@@ -1,4 +1,5 @@
-"""OpenAPI: the documents that tell clients what is served, made of the schemas of the served version.
+"""OpenAPI documents, built from the kinds that the server serves and the schemas of its version.
 
-Not discovery, which says the same in fewer words. Read `edition.py` first, then `operations.py` and `schemas.py`.
+Discovery, which lists the same resources without schemas, is another module. Read `edition.py` first, then
+`operations.py` and `schemas.py`.
 """

@@ -1,4 +1,4 @@
-"""Kinds that Kubernetes does not publish: custom resources, with the schema of their definition or with none."""
+"""OpenAPI operations and schemas of custom resources."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/controller/openapi/builder/builder.go, ../v2/conversion.go
 from collections.abc import Iterator, Mapping
@@ -21,12 +21,12 @@ _EMBEDDED: Final = "x-kubernetes-embedded-resource"
 
 
 def name_of(subject: GroupVersionKind) -> str:
-    """The full name of a type: its group backwards, version and kind."""
+    """Return the full name of a kind's schema: group backwards, version, kind."""
     return ".".join((*reversed(subject.group.split(".")), subject.version, subject.kind))
 
 
 def operations_of(kind: KindInfo, version: str, find: Find) -> Iterator[Operation]:
-    """Every operation on a custom resource: fewer formats, no paths below `/watch`."""
+    """Yield the operations on a custom resource: fewer media types, no paths below `/watch`."""
     for one in operations.of_kind(kind, version, find):
         if one.action not in ("watch", "watchlist"):
             consumes = _PATCHES if one.method == "patch" else _MEDIA
@@ -34,14 +34,14 @@ def operations_of(kind: KindInfo, version: str, find: Find) -> Iterator[Operatio
 
 
 class CustomSchemas:
-    """The schemas of custom kinds in the form of a version of the document."""
+    """Adds the schemas of custom resources to those of built-in kinds, in the form of swagger 2.0 or OpenAPI 3.0."""
 
     def __init__(self, schemas: Schemas, prefix: str) -> None:
         self._schemas = schemas
         self._second = prefix == V2
 
     def add(self, kind: KindInfo, version: str, schema: ReadOnlyObject | None) -> None:
-        """Make a kind and its list known to the schemas."""
+        """Add the schemas of a kind and its list."""
         subject = GroupVersionKind(kind.group, version, kind.kind)
         of_list = subject._replace(kind=kind.list_kind)
         self._schemas.add(name_of(subject), {**self._of_object(schema), **_about(subject)})
@@ -49,7 +49,8 @@ class CustomSchemas:
 
     def _of_object(self, schema: ReadOnlyObject | None) -> Object:
         if schema is None or (self._second and schema.get(_PRESERVE)):
-            # kubectl takes the fields it is shown for all there are
+            # kubectl refuses fields that a v2 schema does not list, so a schema that preserves unknown fields lists
+            # none at all.
             return {"type": "object"}
         shown = self._embed(_second_form(schema) if self._second else schema)
         shown["properties"] = {**shown.get("properties", {}), **self._meta("ObjectMeta", "metadata")}
@@ -69,7 +70,7 @@ class CustomSchemas:
         }
 
     def _meta(self, definition: str, chapter: str) -> Object:
-        """The fields that every object, or every list, has."""
+        """Return the properties apiVersion, kind and metadata."""
         common = self._schemas.of(META + "Status")["properties"]
         what = "object's" if definition == "ObjectMeta" else "list"
         said = {"description": f"Standard {what} metadata. {_CONVENTIONS}#{chapter}"}
@@ -77,7 +78,7 @@ class CustomSchemas:
         return {"apiVersion": common["apiVersion"], "kind": common["kind"], "metadata": metadata}
 
     def _embed(self, schema: ReadOnlyObject) -> Object:
-        """The schema with the fields of whole objects within it."""
+        """Return the schema with apiVersion, kind and metadata in its embedded resources."""
         shown = _mapped(schema, self._embed)
         if shown.get(_EMBEDDED) and not (self._second and shown.get(_PRESERVE)):
             shown["properties"] = {**shown.get("properties", {}), **self._meta("ObjectMeta", "metadata")}
@@ -94,7 +95,7 @@ def _about(subject: GroupVersionKind) -> Object:
 
 
 def _mapped(schema: ReadOnlyObject, change: Any) -> Object:
-    """A copy of the schema in which those directly within it are changed."""
+    """Return a copy of the schema whose direct subschemas are changed."""
     shown = dict(schema)
     if properties := shown.get("properties"):
         shown["properties"] = {name: change(value) for name, value in properties.items()}
@@ -105,9 +106,10 @@ def _mapped(schema: ReadOnlyObject, change: Any) -> Object:
 
 
 def _second_form(schema: ReadOnlyObject) -> Object:
-    """The schema without what swagger lacks, or what kubectl cannot read of it."""
+    """Return the schema without what swagger 2.0 lacks and what kubectl cannot read."""
     shown = {key: value for key, value in schema.items() if key not in _JUNCTORS}
     nullable = shown.pop("nullable", False)
+    # swagger 2.0 has no `nullable`: a null of a required field would fail kubectl's validation.
     if optional := {name for name, value in shown.get("properties", {}).items() if value.get("nullable")}:
         shown["required"] = [name for name in shown.get("required", ()) if name not in optional]
     untyped = nullable or shown.get(_PRESERVE)

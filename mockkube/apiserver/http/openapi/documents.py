@@ -1,4 +1,4 @@
-"""The two forms of the document: swagger 2.0 of everything, OpenAPI 3.0 of one group and version."""
+"""Build OpenAPI documents: swagger 2.0 of the whole server, OpenAPI 3.0 of one group and version."""
 
 import base64
 import hashlib
@@ -32,7 +32,10 @@ def _info(schemas: Schemas) -> Object:
 
 
 def third(operations: Iterable[Operation], schemas: Schemas, about: tuple[str, str] | None = None) -> Object:
-    """The OpenAPI 3.0 document of these operations; told what it is about, shared types name no other kinds."""
+    """Return the OpenAPI 3.0 document of the operations.
+
+    With `about`, types shared by all groups (like DeleteOptions) list only kinds of that group and version.
+    """
     chosen = list(operations)
     found = schemas.reached(_types(chosen))
     components: Object = {"securitySchemes": _SECURITY}
@@ -43,7 +46,7 @@ def third(operations: Iterable[Operation], schemas: Schemas, about: tuple[str, s
 
 
 def second(operations: Iterable[Operation], schemas: Schemas) -> Object:
-    """The swagger document of the whole server."""
+    """Return the swagger 2.0 document of the whole server."""
     chosen = list(operations)
     pool = _Pool()
     paths = {path: _second_item(methods, schemas, pool) for path, methods in _by_path(chosen)}
@@ -72,14 +75,14 @@ def _types(operations: Iterable[Operation]) -> Iterator[str]:
 
 
 def _narrowed(schemas: Mapping[str, Object], about: set[tuple[str, str]]) -> Object:
-    """The schemas in which those that many groups share name only kinds of these groups and versions."""
-    key, narrowed = "x-kubernetes-group-version-kind", dict(schemas)
+    """Return the schemas; shared ones list only kinds of these groups and versions."""
+    key, restricted = "x-kubernetes-group-version-kind", dict(schemas)
     for name, schema in schemas.items():
         kinds = schema.get(key, ())
         if len(kinds) >= _SHARED_BY_MIN:
             kept = [kind for kind in kinds if (kind["group"], kind["version"]) in about]
-            narrowed[name] = {**schema, key: kept}
-    return narrowed
+            restricted[name] = {**schema, key: kept}
+    return restricted
 
 
 def _described(operation: Operation) -> Object:
@@ -139,13 +142,13 @@ def _third_parameter(parameter: Mapping[str, Any]) -> Object:
 
 
 class _Pool:
-    """Parameters that stand once and are referred to."""
+    """Swagger parameters that are defined once and referenced."""
 
     def __init__(self) -> None:
         self.named: dict[str, Object] = {}
 
     def reference(self, parameter: Mapping[str, Any]) -> Object:
-        """What points at the parameter."""
+        """Return a reference to the parameter, which is added under a name with its hash."""
         text = orjson.dumps(parameter, option=orjson.OPT_SORT_KEYS)
         name = f"{parameter['name']}-{base64.urlsafe_b64encode(hashlib.sha256(text).digest()[:6]).decode()}"
         self.named[name] = dict(parameter)
@@ -184,4 +187,5 @@ def _second_body(operation: Operation, schemas: Schemas, pool: _Pool) -> Object:
 
 def _second_parameter(parameter: Mapping[str, Any], pool: _Pool) -> Object:
     shown = {**parameter, "uniqueItems": True}
+    # upstream: `name` is written out, as its description names the kind.
     return shown if parameter["name"] == "name" else pool.reference(shown)

@@ -1,4 +1,4 @@
-"""The documents of what a server serves at one time: each is made when first asked for, and kept as bytes."""
+"""OpenAPI documents of the served kinds, each built on first request and kept as bytes."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,9 +19,9 @@ from mockkube.features.versions import Version
 
 Served = Sequence[tuple[KindInfo, tuple[str, ...]]]
 Custom = Mapping[GroupVersionKind, ReadOnlyObject]
-"""The schemas that definitions of custom resources give."""
+"""Schemas of custom resources by kind."""
+# Since this version a v3 document omits kinds of other groups from types that all groups share.
 _NARROWED_SINCE: Final = Version(1, 36)
-"""Since when a document of version 3 leaves out the kinds of others where it shows a type that all groups share."""
 _PARAMETERS_SINCE: Final = {"shardSelector": Version(1, 36)}
 _ROOTS: Final = {
     ".well-known/openid-configuration": fixed.ISSUER,
@@ -33,19 +33,19 @@ _ROOTS: Final = {
 
 
 class Document:
-    """A document as it is sent, and the name of its content."""
+    """Encoded document and the hash of its content."""
 
     def __init__(self, body: bytes) -> None:
         self.body = body
         self.tag = hashlib.sha512(body).hexdigest().upper()
 
     def url(self, place: str) -> str:
-        """The address of this content at a place of version 3."""
+        """Return the server-relative URL of this content for a v3 path."""
         return f"/openapi/v3/{place}?hash={self.tag}"
 
 
 class Edition:
-    """The documents of these kinds in these versions."""
+    """OpenAPI documents of a set of kinds and versions."""
 
     def __init__(self, served: Served, schema: Schema, definitions: Custom) -> None:
         self.served = served
@@ -55,7 +55,7 @@ class Edition:
 
     @cached_property
     def places(self) -> dict[str, tuple[str, str]]:
-        """The group and version of each document of version 3 by its place; none of either for what lists them."""
+        """Group and version of each v3 document by its path; both empty for paths that are no resources."""
         found: dict[str, tuple[str, str]] = dict.fromkeys(_ROOTS, ("", ""))
         for kind, versions in self.served:
             if kind.group:
@@ -65,12 +65,12 @@ class Edition:
         return dict(sorted(found.items()))
 
     def index(self) -> bytes:
-        """Where the documents of version 3 are."""
+        """Return the list of v3 documents with their URLs."""
         paths = {place: {"serverRelativeURL": self.third(place).url(place)} for place in self.places}
         return orjson.dumps({"paths": paths})
 
     def third(self, place: str) -> Document:
-        """The document of version 3 at a place."""
+        """Return the v3 document of a path."""
         document = self._third.get(place)
         if document is None:
             about = self.places[place] if self._schema.version >= _NARROWED_SINCE else None
@@ -80,13 +80,13 @@ class Edition:
 
     @cached_property
     def second(self) -> Document:
-        """The document of version 2."""
+        """The v2 document."""
         chosen = [operation for place in self.places for operation in self._of_place(place)]
         return Document(orjson.dumps(documents.second(chosen, self._schemas(V2))))
 
     @cached_property
     def second_as_protobuf(self) -> bytes:
-        """The same as a protobuf message."""
+        """The v2 document as a protobuf message."""
         return protobuf.encode(orjson.loads(self.second.body))
 
     def _of_place(self, place: str) -> Iterator[Operation]:
@@ -104,7 +104,7 @@ class Edition:
                     yield self._at_version(operation)
 
     def _at_version(self, operation: Operation) -> Operation:
-        """The operation without the parameters that a later version brought."""
+        """Return the operation without parameters that later versions added."""
         later = [name for name, since in _PARAMETERS_SINCE.items() if since > self._schema.version]
         if not later:
             return operation
@@ -115,12 +115,12 @@ class Edition:
         if node is None:
             return custom.operations_of(kind, version, self._find)
         if "status" not in node.fields:
-            # a later version gave it one
+            # The table of kinds holds for all versions; in this one the kind has no status yet.
             kind = replace(kind, subresources=tuple(sub for sub in kind.subresources if sub != STATUS))
         return operations.of_kind(kind, version, self._find)
 
     def _find(self, group: str, version: str, kind: str) -> str:
-        published = self._schema.definition_of(group, version, kind)
+        published = self._schema.find_definition(group, version, kind)
         return published or custom.name_of(GroupVersionKind(group, version, kind))
 
     def _schemas(self, prefix: str) -> Schemas:
@@ -128,7 +128,7 @@ class Edition:
         more = custom.CustomSchemas(schemas, prefix)
         for kind, versions in self.served:
             for version in versions:
-                if self._schema.definition_of(kind.group, version, kind.kind) is None:
+                if self._schema.find_definition(kind.group, version, kind.kind) is None:
                     subject = GroupVersionKind(kind.group, version, kind.kind)
                     more.add(kind, version, self.definitions.get(subject))
         return schemas

@@ -1,4 +1,4 @@
-"""Paths that are not about a resource: what exists, in which versions, and the server's own version."""
+"""OpenAPI operations of paths that are no resources: discovery, version, issuer keys."""
 
 from typing import Final
 
@@ -55,13 +55,13 @@ KEYS: Final = Operation(
 
 
 def of_group(group: str) -> Operation:
-    """What tells the versions of a group."""
+    """Return the operation that lists the versions of a group."""
     identifier = f"get{title(group)}APIGroup"
     return _discovery(f"{root(group)}/", identifier, "get information of a group", tag(group), "APIGroup")
 
 
 def of_version(group: str, version: str) -> Operation:
-    """What tells the resources of a version."""
+    """Return the operation that lists the resources of a group and version."""
     identifier = f"get{title(group, version)}APIResources"
     of = tag(group, version)
     return _discovery(f"{root(group, version)}/", identifier, "get available resources", of, "APIResourceList")

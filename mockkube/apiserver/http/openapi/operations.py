@@ -1,4 +1,4 @@
-"""What can be asked of each path: the operations both versions of the document are made of."""
+"""OpenAPI operations: what each path and method takes and answers, common to both forms of the document."""
 
 # upstream 1.36: apiserver/pkg/endpoints/installer.go
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from mockkube.apiserver.registry.deletion import RETURNED_WHEN_DELETED
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 TEXT: Final = "string"
-"""Stands for a type where an answer is plain text."""
+"""Type name of a response in plain text."""
 _ANY: Final = ("*/*",)
 _DISCOVERY: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 _STREAMS: Final = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
@@ -48,7 +48,7 @@ _CONNECT_METHODS: Final = {"proxy": ("delete", "get", "head", "options", "patch"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One method of one path. Types are full names, or TEXT."""
+    """One method of one path; types are full schema names, or TEXT."""
 
     method: str
     path: str
@@ -66,11 +66,11 @@ class Operation:
 
 
 Find = Callable[[str, str, str], str]
-"""The full name of the type of a group, version and kind."""
+"""Function that returns the schema name of a group, version and kind."""
 
 
 def of_kind(kind: KindInfo, version: str, find: Find) -> Iterator[Operation]:
-    """Every operation on a kind in one of its versions."""
+    """Yield the operations on a kind in one of its versions."""
     resource = _Resource(kind, version, find)
     yield from resource.on_collection()
     yield from resource.on_object()
@@ -80,24 +80,24 @@ def of_kind(kind: KindInfo, version: str, find: Find) -> Iterator[Operation]:
 
 
 def root(group: str, version: str = "") -> str:
-    """The path below which a group, or a version of it, is served."""
+    """Return the path below which a group, or one of its versions, is served."""
     return "/".join(part for part in ("/apis" if group else "/api", group, version) if part)
 
 
 def title(group: str, version: str = "") -> str:
-    """A group and version as an operation's name holds them: `RbacAuthorizationV1`."""
+    """Return group and version as in operation ids: `RbacAuthorizationV1`."""
     words = (group.removesuffix(".k8s.io") or "core").split(".")
     return "".join(word.capitalize() for word in (*words, version) if word)
 
 
 def tag(group: str, version: str = "") -> str:
-    """A group and version as operations are sorted by them: `rbacAuthorization_v1`."""
+    """Return the tag of a group and version: `rbacAuthorization_v1`."""
     name = title(group)
     return "_".join(part for part in (name[:1].lower() + name[1:], version) if part)
 
 
 class _Resource:
-    """A kind in one version, and the words its operations are made of."""
+    """Builder of the operations on one kind in one version."""
 
     def __init__(self, kind: KindInfo, version: str, find: Find) -> None:
         self._kind = kind
@@ -112,7 +112,7 @@ class _Resource:
         self._subject = GroupVersionKind(kind.group, version, kind.kind)
 
     def on_collection(self) -> Iterator[Operation]:
-        """List, create and delete many."""
+        """Yield list, create and deletecollection."""
         kind, verbs = self._kind.kind, self._kind.verbs
         path = f"{self._root}{self._in_namespace}/{self._kind.plural}"
         if "list" in verbs:
@@ -120,8 +120,8 @@ class _Resource:
             if self._kind.namespaced:
                 yield self._list(f"{self._root}/{self._kind.plural}", f"list{self._title}{kind}ForAllNamespaces")
         if "create" in verbs:
-            name, said = f"create{self._title}{self._scope}{kind}", f"create{_article(kind)} {kind}"
-            yield self._write("post", path, name, said, self._type)
+            name, description = f"create{self._title}{self._scope}{kind}", f"create{_article(kind)} {kind}"
+            yield self._write("post", path, name, description, self._type)
         if "deletecollection" in verbs:
             yield Operation(
                 method="delete",
@@ -153,7 +153,7 @@ class _Resource:
         )
 
     def on_object(self) -> Iterator[Operation]:
-        """Read, replace, patch and delete one."""
+        """Yield read, replace, patch and delete."""
         kind, verbs = self._kind.kind, self._kind.verbs
         path = f"{self._root}{self._in_namespace}/{self._kind.plural}/{{name}}"
         name = f"{self._title}{self._scope}{kind}"
@@ -164,6 +164,7 @@ class _Resource:
         if "patch" in verbs:
             yield self._write("patch", path, f"patch{name}", f"partially update the specified {kind}", self._type)
         if "delete" in verbs:
+            # upstream answers the deletion of a few old kinds with the object instead of a Status.
             returned = (self._kind.group, kind) in RETURNED_WHEN_DELETED
             answer = self._type if returned else META + "Status"
             yield Operation(
@@ -181,7 +182,7 @@ class _Resource:
             )
 
     def on_watch_paths(self) -> Iterator[Operation]:
-        """The deprecated paths below `/watch`."""
+        """Yield the deprecated operations below `/watch`."""
         if "watch" not in self._kind.verbs:
             return
         kind, plural = self._kind.kind, self._kind.plural
@@ -195,18 +196,20 @@ class _Resource:
 
     def _watch(self, path: str, identifier: str, action: str) -> Operation:
         if action == "watch":
-            said = (
+            description = (
                 f"watch changes to an object of kind {self._kind.kind}. deprecated: use the 'watch' parameter with a "
             )
-            said += "list operation instead, filtered to a single item with the 'fieldSelector' parameter."
+            description += "list operation instead, filtered to a single item with the 'fieldSelector' parameter."
         else:
-            said = f"watch individual changes to a list of {self._kind.kind}. deprecated: use the 'watch' parameter "
-            said += "with a list operation instead."
+            description = (
+                f"watch individual changes to a list of {self._kind.kind}. deprecated: use the 'watch' parameter "
+            )
+            description += "with a list operation instead."
         return Operation(
             method="get",
             path=path,
             identifier=identifier,
-            description=said,
+            description=description,
             tag=self._tag,
             query=_LIST,
             produces=_DISCOVERY + _STREAMS,
@@ -216,7 +219,7 @@ class _Resource:
         )
 
     def on_subresource(self, sub: Subresource) -> Iterator[Operation]:
-        """What can be done with a part of an object."""
+        """Yield the operations on a subresource."""
         kind = self._kind.kind
         path = f"{self._root}{self._in_namespace}/{self._kind.plural}/{{name}}/{sub.name}"
         name = f"{self._title}{self._scope}{kind}{sub.name.capitalize()}"
@@ -229,17 +232,17 @@ class _Resource:
         subject = self._subject_of(sub)
         definition = self._find(*subject)
         if "get" in sub.verbs:
-            said = f"read {sub.name} of the specified {kind}"
-            yield self._read(path, f"read{name}", said, definition, subject=subject)
+            description = f"read {sub.name} of the specified {kind}"
+            yield self._read(path, f"read{name}", description, definition, subject=subject)
         if "update" in sub.verbs:
-            said = f"replace {sub.name} of the specified {kind}"
-            yield self._write("put", path, f"replace{name}", said, definition, subject=subject)
+            description = f"replace {sub.name} of the specified {kind}"
+            yield self._write("put", path, f"replace{name}", description, definition, subject=subject)
         if "patch" in sub.verbs:
-            said = f"partially update {sub.name} of the specified {kind}"
-            yield self._write("patch", path, f"patch{name}", said, definition, subject=subject)
+            description = f"partially update {sub.name} of the specified {kind}"
+            yield self._write("patch", path, f"patch{name}", description, definition, subject=subject)
         if "create" in sub.verbs:
-            said = f"create {sub.name} of{_article(kind)} {kind}"
-            yield self._write("post", path, f"create{name}", said, definition, subject=subject)
+            description = f"create {sub.name} of{_article(kind)} {kind}"
+            yield self._write("post", path, f"create{name}", description, definition, subject=subject)
 
     def _subject_of(self, sub: Subresource) -> GroupVersionKind:
         if not sub.group_version:
@@ -303,6 +306,7 @@ class _Resource:
         definition: str,
         subject: GroupVersionKind | None = None,
     ) -> Operation:
+        # upstream: PUT and PATCH may create, and only POST documents 202.
         codes = (200, 201, 202) if method == "post" else (200, 201)
         patching = method == "patch"
         return Operation(
@@ -321,7 +325,7 @@ class _Resource:
 
 
 def _article(kind: str) -> str:
-    """The article of a kind with its space; a plural has none."""
+    """Return the article of a kind with a space before it; none for a plural."""
     if kind.endswith("s") and not kind.endswith("ss"):
         return ""
     return " an" if kind[:1] in tuple("AEIOU") else " a"

@@ -1,4 +1,4 @@
-"""The parameters of operations: type and meaning of each, and which are shared by all methods of a path."""
+"""OpenAPI parameters of operations, and which of them all methods of a path share."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -57,12 +57,12 @@ _PATH: Final = {
 
 
 def in_query(names: Iterable[str]) -> list[Object]:
-    """The parameters a query may have, each with its type inside."""
+    """Return the query parameters of these names."""
     return [{"name": name, "in": "query", "type": _QUERY[name][0], "description": _QUERY[name][1]} for name in names]
 
 
 def in_path(operation: Operation) -> list[Object]:
-    """The parameters a path contains."""
+    """Return the parameters of the operation's path."""
     names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
     kind = operation.subject.kind if operation.subject else ""
     return [
@@ -78,11 +78,11 @@ def in_path(operation: Operation) -> list[Object]:
 
 
 def shared(operations: Sequence[Operation]) -> frozenset[str]:
-    """The query parameters that every method of a path has: they stand beside the methods."""
+    """Return the names of query parameters that all methods of a path have; they are listed once for the path."""
     return frozenset.intersection(*(frozenset(operation.query) for operation in operations))
 
 
 def beside(operations: Sequence[Operation]) -> list[Object]:
-    """The parameters that stand beside the methods of a path, in the order of their names."""
+    """Return the parameters listed for a whole path, by name."""
     found = in_path(operations[0]) + in_query(shared(operations))
     return sorted(found, key=lambda parameter: (parameter["name"], parameter["in"]))

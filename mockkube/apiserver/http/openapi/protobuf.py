@@ -1,6 +1,6 @@
-"""The swagger document as the protobuf message that kubectl asks for: gnostic's `openapi.v2.Document`.
+"""Encode the swagger document as the protobuf message that kubectl requests: gnostic's `openapi.v2.Document`.
 
-Only what the document contains is known here. A message is a table: a JSON key, and what writes its value.
+It covers only keys that the document contains. A message is a table from JSON key to the function that encodes it.
 """
 
 # upstream 1.36: vendor/github.com/google/gnostic-models/openapiv2/OpenAPIv2.proto
@@ -11,9 +11,9 @@ from typing import Any, Final
 import orjson
 
 Encode = Callable[[Any], bytes]
-"""A value as the inside of a message."""
+"""Function that encodes a value as the content of a message."""
 Write = Callable[[Any], bytes]
-"""A value as a field of a message, number included."""
+"""Function that encodes a value as a field of a message, with its number."""
 Table = Mapping[str, Write]
 
 _VARINT: Final = 0
@@ -22,6 +22,7 @@ _DELIMITED: Final = 2
 
 
 def _varint(value: int) -> bytes:
+    # protobuf encodes a negative integer as its 64-bit two's complement.
     value &= 0xFFFF_FFFF_FFFF_FFFF
     out = bytearray()
     while value > 0x7F:
@@ -60,13 +61,13 @@ def _double(number: int) -> Write:
 
 
 def _entries(number: int, encode: Encode) -> Write:
-    """The values of an object, each with its name."""
+    """Return the encoder of a JSON object as repeated name-value messages."""
     name, value = _text(1), _one(2, encode)
     return lambda whole: b"".join([_tagged(number, name(key) + value(item)) for key, item in whole.items()])
 
 
 def _message(table: Table, extensions: int = 0) -> Encode:
-    """Keys that the table lacks are extensions, or left out."""
+    """Return the encoder of a message; unknown keys are extensions (`x-...`) or left out."""
     return lambda whole: b"".join([_field(table, extensions, key, value) for key, value in whole.items()])
 
 
@@ -77,7 +78,7 @@ def _field(table: Table, extensions: int, key: str, value: Any) -> bytes:
 
 
 def _any(value: Any) -> bytes:
-    """Any value, as YAML: JSON is."""
+    """Encode any value as gnostic's `Any`, which holds YAML; JSON is valid YAML."""
     return _tagged(2, orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE))
 
 
@@ -86,6 +87,7 @@ def _additional(value: Any) -> bytes:
 
 
 def _schema(value: Any) -> bytes:
+    # Schemas contain schemas: this function is named in the table before the table exists.
     return _SCHEMA(value)
 
 
@@ -181,5 +183,5 @@ _DOCUMENT: Final = _message(
 
 
 def encode(document: Mapping[str, Any]) -> bytes:
-    """The swagger document as a message."""
+    """Return the swagger document as a protobuf message."""
     return _DOCUMENT(document)

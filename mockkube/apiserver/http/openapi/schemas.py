@@ -1,7 +1,7 @@
-"""The schema of each type as the documents give it: what a field is, and what it is when nothing is said.
+"""OpenAPI schemas of types, with the defaults and enums that upstream generates from Go.
 
-The published JSON schemas hold the bulk. They lack what version 3 adds, and what openapi-gen derives from Go: defaults
-of fields that are always there, closed sets of values.
+The published JSON schemas hold the bulk. They lack what OpenAPI 3.0 adds and what openapi-gen derives from Go types:
+zero values of fields without omitempty, and enums.
 """
 
 from collections.abc import Iterator, Mapping
@@ -44,20 +44,20 @@ def _facts() -> Any:
 
 
 def values_of(definition: str, field: str, version: Version) -> list[list[str]]:
-    """The values a field may have, each with what is said about it; none when the set is open."""
+    """Return the allowed values of a field with their descriptions; none if the field is no enum."""
     since = _facts()["fields"].get(definition, {}).get(field, {})
     index = _at(version, since)
     return [] if index is None else list(_facts()["sets"][index])
 
 
 def _at(version: Version, since: Mapping[str, Any]) -> Any:
-    """What holds at a version, of what has held since others; None before the first of them."""
+    """Return the value that holds at a version, from values by the version since which they hold."""
     known = [value for release, value in since.items() if Version.parse(release) <= version]
     return known[-1] if known else None
 
 
 class Schemas:
-    """The types of one server's version, as the documents of version 2 or 3 show them."""
+    """Schemas of the types of one version, in the form of swagger 2.0 or OpenAPI 3.0."""
 
     def __init__(self, schema: Schema, prefix: str) -> None:
         self._schema = schema
@@ -67,31 +67,31 @@ class Schemas:
 
     @property
     def version(self) -> Version:
-        """The version whose types these are."""
+        """Version of the types."""
         return self._schema.version
 
     def add(self, definition: str, schema: Object) -> None:
-        """Make a type known that is not published."""
+        """Add a type that upstream does not publish."""
         self._built[definition] = self._added[definition] = schema
 
     def of(self, definition: str) -> Object:
-        """The schema of a type."""
+        """Return the schema of a type."""
         built = self._built.get(definition)
         if built is None:
             built = self._built[definition] = self._build(definition)
         return built
 
     def reference(self, definition: str) -> Object:
-        """What points at the schema of a type."""
+        """Return a reference to the schema of a type."""
         return {"$ref": self._prefix + definition}
 
     def described(self, definition: str, said: ReadOnlyObject) -> Object:
-        """What points at the schema of a type, and says more than that."""
+        """Return a reference to the schema of a type with further keywords."""
         target = self.reference(definition)
         return {"allOf": [target], **said} if self._prefix == V3 and said else {**target, **said}
 
     def reached(self, definitions: Iterator[str]) -> dict[str, Object]:
-        """The schemas of these types and of all that they are made of, by name."""
+        """Return the schemas of these types and of all types they refer to, by name."""
         todo, found = list(definitions), dict[str, Object]()
         while todo:
             definition = todo.pop()
@@ -126,7 +126,7 @@ class Schemas:
         return self._with_default(shown, default)
 
     def _close(self, shown: Object, definition: str, field: str) -> None:
-        """Add the values a field may have, and say them where they are its own."""
+        """Add the values of an enum, and list them in the description of a field that is no list."""
         values = values_of(definition, field, self._schema.version)
         if not values:
             return
@@ -134,9 +134,9 @@ class Schemas:
         target["enum"] = [value for value, _ in values]
         if target is shown:
             lines = [f' - `"{value}"` {text}'.rstrip() for value, text in values]
-            said = shown.get("description", "")
+            description = shown.get("description", "")
             shown["description"] = "\n".join(
-                [f"{said}\n\nPossible enum values:" if said else "Possible enum values:", *lines]
+                [f"{description}\n\nPossible enum values:" if description else "Possible enum values:", *lines]
             )
 
     def _value(self, node: Node, raw: Mapping[str, Any]) -> Object:
@@ -155,7 +155,7 @@ class Schemas:
         return shown
 
     def _added_value(self, node: Node, raw: Mapping[str, Any]) -> Object:
-        """The schema of a field that a proposal adds: as it is written, closed sets and inner objects included."""
+        """Return the schema of a field that a proposal adds, with its enums and inner objects."""
         shown = {**self._value(node, raw), **({"enum": raw["enum"]} if "enum" in raw else {})}
         if "items" in raw and node.item is not None:
             shown["items"] = self._added_value(node.item, raw["items"])
@@ -172,16 +172,17 @@ class Schemas:
         return self._with_default(self._value(node, raw), default)
 
     def _with_default(self, shown: Object, default: object) -> Object:
-        """Add a default, as version 3 only does; what stands beside a reference stands outside of it."""
+        """Add a default, which only OpenAPI 3.0 documents show."""
         if default is None or self._prefix != V3:
             return shown
         if "$ref" in shown:
+            # OpenAPI 3.0 ignores keywords beside a `$ref`, so the reference is wrapped.
             shown = {"allOf": [{"$ref": shown.pop("$ref")}], **shown}
         return {**shown, "default": default}
 
 
 def default_of_type(field: Field) -> object:
-    """What a field is when nothing is said, as its Go type implies; None when it is then absent."""
+    """Return the default implied by the Go type; None for a field that is absent when empty."""
     # upstream 1.36: kube-openapi/pkg/generators/openapi.go, mustEnforceDefault
     shape = field.node.shape
     if field.pointer or (shape is not Shape.STRUCT and (field.omit_empty or field.omit_zero)):
@@ -190,7 +191,7 @@ def default_of_type(field: Field) -> object:
 
 
 def _type(raw: Mapping[str, Any]) -> Any:
-    """A type without the null that validation of client input needs."""
+    """Return the type without the `null` that the published schemas allow for validation of client input."""
     kind = raw["type"]
     return next(one for one in kind if one != "null") if isinstance(kind, list) else kind
 

@@ -1,4 +1,4 @@
-"""The OpenAPI documents over HTTP: which form a client gets, and what it may keep."""
+"""HTTP handler of `/openapi/v2` and `/openapi/v3`: negotiation, ETags and caching."""
 
 # upstream 1.36: vendor/k8s.io/kube-openapi/pkg/handler, pkg/handler3; kube-aggregator/pkg/controllers/openapiv3
 from collections.abc import Callable
@@ -21,13 +21,13 @@ _SECOND: Final = {
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf": _PROTOBUF,
     _PROTOBUF: _PROTOBUF,
 }
-"""What a client may ask the document of version 2 as, and what it then gets."""
+"""Media types accepted for the v2 document, with the Content-Type of the response."""
 _THIRD: Final = {JSON: JSON}
 # differs: upstream also has version 3 as protobuf; no client we know asks for it
 
 
 class OpenApi:
-    """The documents of one server."""
+    """Serves the OpenAPI documents of one server."""
 
     def __init__(self, registry: Registry, custom: Callable[[], Custom] = dict) -> None:
         self._registry = registry
@@ -49,7 +49,7 @@ class OpenApi:
         return exchange.nothing_here()
 
     def _current(self) -> Edition:
-        """The edition of what is served now."""
+        """Return the documents of what is served now; kinds come and go with CRDs."""
         served, definitions = self._registry.served_kinds(), self._custom()
         if (served, definitions) != (self._edition.served, self._edition.definitions):
             self._edition = Edition(served, self._registry.schema, definitions)
@@ -59,6 +59,7 @@ class OpenApi:
         if _chosen(exchange.accept, _THIRD) is None:
             return _not_acceptable(exchange)
         wanted = first(exchange.query, "hash")
+        # A URL with a hash may be cached for ever, so an outdated hash is redirected to the current one.
         if wanted and wanted != document.tag:
             moved = exchange.respond(b"", status=301)
             moved.headers["Location"] = document.url(place)
@@ -87,7 +88,7 @@ def _second(exchange: Exchange, edition: Edition) -> web.StreamResponse:
 
 
 def _chosen(accept: str, offered: dict[str, str]) -> str | None:
-    """The form the client prefers of those offered; None when it takes none of them."""
+    """Return the Content-Type for the media type the client prefers; None if it accepts none."""
     for clause in clauses(accept or "*/*"):
         media = JSON if clause.media in ("*/*", "application/*", "*/json") else clause.media
         if media in offered:
@@ -102,7 +103,7 @@ def _not_acceptable(exchange: Exchange) -> web.Response:
 
 
 def _unchanged(exchange: Exchange, tag: str) -> web.Response | None:
-    """The answer to a client that has the content already."""
+    """Return a 304 response if the client has the content already, else None."""
     known = exchange.request.headers.get("If-None-Match", "")
     tags = [text.strip().removeprefix("W/").strip('"') for text in known.split(",")]
     if tag not in tags and "*" not in tags:
