@@ -112,7 +112,7 @@ class Fleet:
         """Stop following, then every component; also after a start that failed."""
         if self._listening:
             self._listening = False
-            del self._control.collection("components").listeners[self._heed]
+            self._control.collection("components").listeners.pop(self._heed, None)
             for task in self._tasks:
                 task.cancel()
             await self._group.__aexit__(None, None, None)

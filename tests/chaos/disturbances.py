@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
@@ -13,6 +14,8 @@ LIFE_SECONDS_MAX: Final = 0.8
 START_SECONDS: Final = 1.0
 """How long a start takes, about."""
 CLEAN_EXIT: Final = 0
+NOT_YET_RUNNING: Final = -signal.SIGTERM
+"""The exit code of a process that has been stopped before it read its first module: nothing has begun."""
 
 
 @dataclass(slots=True)
@@ -80,4 +83,23 @@ class Terminate(Disturbance):
             given.wrong.append(f"SIGTERM ended it with exit code {code}: {given.cluster.log.read_text()[-2000:]}")
 
 
-DISTURBANCES: Final[tuple[Disturbance, ...]] = (Kill(), KillWhileStarting(), Terminate())
+class TerminateWhileStarting(Disturbance):
+    """SIGKILL, then SIGTERM at a random moment of the next start, which undoes what it has begun."""
+
+    name = "terminate-start"
+    weight = 2
+
+    async def apply(self, given: Round) -> None:
+        """Kill it, and ask the next one to stop."""
+        await given.cluster.kill()
+        second = await given.start_again()
+        try:
+            await asyncio.sleep(given.chance.uniform(0, START_SECONDS))
+            code = await second.terminate()
+        finally:
+            await second.kill()
+        if code not in (CLEAN_EXIT, NOT_YET_RUNNING):
+            given.wrong.append(f"SIGTERM ended a start with exit code {code}: {second.log.read_text()[-2000:]}")
+
+
+DISTURBANCES: Final[tuple[Disturbance, ...]] = (Kill(), KillWhileStarting(), Terminate(), TerminateWhileStarting())
