@@ -58,7 +58,7 @@ from mockkube.features.gates import State
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 from mockkube.matching.cel.devices import device_expression
-from mockkube.proposals.lending import make_validation_extensions, make_object_rules, make_schema
+from mockkube.proposals.lending import make_object_rules, make_schema, make_validation_extensions
 from mockkube.proposals.outside import usual_trains
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
@@ -252,26 +252,26 @@ class ApiServer:
 
     def _decoded(self, resource: Resource, obj: Object, subresource: str = "") -> tuple[Call, Object]:
         metadata = obj["metadata"]
-        call = Call(APISERVER, metadata.get("namespace", ""), metadata["name"], subresource, "mockkube")
-        return call, resource.decode(obj, call, "Ignore")
+        scope = Call(APISERVER, metadata.get("namespace", ""), metadata["name"], subresource, "mockkube")
+        return scope, resource.decode(obj, scope, "Ignore")
 
     async def create_object(self, obj: Object) -> Object | None:
         """Create the object; return None, without a change, if its name exists."""
         resource = self._resource_of(obj)
-        call, decoded = self._decoded(resource, obj)
+        scope, decoded = self._decoded(resource, obj)
         try:
-            return (await creation.create(resource, call, decoded, WriteOptions())).load()
+            return (await creation.create(resource, scope, decoded, WriteOptions())).load()
         except AlreadyExists:
             return None
 
     async def update_object(self, obj: Object) -> Object:
         """Replace an existing object except its status."""
         resource = self._resource_of(obj)
-        call, decoded = self._decoded(resource, obj)
-        return (await updating.replace(resource, call, decoded, WriteOptions())).record.load()
+        scope, decoded = self._decoded(resource, obj)
+        return (await updating.replace(resource, scope, decoded, WriteOptions())).record.load()
 
     async def update_status(self, obj: Object) -> Object:
         """Replace the status of an existing object."""
         resource = self._resource_of(obj)
-        call, decoded = self._decoded(resource, obj, "status")
-        return (await updating.replace(resource, call, decoded, WriteOptions())).record.load()
+        scope, decoded = self._decoded(resource, obj, "status")
+        return (await updating.replace(resource, scope, decoded, WriteOptions())).record.load()

@@ -42,6 +42,6 @@ def _delete(directory: StateDirectory) -> None:
 
     if directory.path.exists():
         # The lock keeps another `mockkube up` from starting the cluster meanwhile.
-        with StateLock(directory):  # nobody starts it meanwhile
+        with StateLock(directory):
             shutil.rmtree(directory.path)
         click.echo(f"Deleted {directory.path}")

@@ -28,16 +28,16 @@ _PAUSE_SECONDS = 10.0
 @click.command(short_help="Try every order of a rollout.")
 @click.argument("plan", type=click.Path(), metavar="PLAN")
 @click.option("--jobs", "-j", type=click.IntRange(1), metavar="N", help="Processes to play in. [one per core]")
-@click.option("--seed", type=int, metavar="N", help="The seed of all chance. [that of the plan]")
+@click.option("--seed", type=int, metavar="N", help="Seed of all random numbers. [the plan's]")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write a report as one HTML file.")
 @click.option(
     "--trace", metavar="INVARIANT",
-    help="Print the counterexample to an invariant as a scenario to be played; `undisturbed`: the way down on which "
-    "nobody touches anything.",
+    help="Print the counterexample to an invariant as a scenario to be played; `undisturbed`: the direction down "
+    "without any disturbance.",
 )  # fmt: skip
 @click.option(
     "--check", "checks", type=click.IntRange(0), default=0, metavar="N",
-    help="Play N ways once more, from start to end, and compare with what was put together of shared steps.",
+    help="Play N paths again from start to end, and compare them with the results of shared steps.",
 )  # fmt: skip
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 @output_option("table", "json", "yaml", "md")
@@ -46,10 +46,10 @@ def command(plan: str, **options: Any) -> Exit:
 
     Reports which orders are safe, which are not, and which were not tried; what harm they do, and how each broken
     invariant breaks in the fewest steps. Ends with 1 when an order that the plan calls safe is not, or was not tried,
-    or when a path that was checked came out otherwise; with 2 for a mistake in the plan.
+    or when a checked path had another result; with 2 for a mistake in the plan.
     """
     read = _plan(plan, options["seed"])
-    with _in_silence():  # what components log belongs to thousands of clusters
+    with _in_silence():  # the components of thousands of clusters would log here
         jobs = options["jobs"] or os.cpu_count() or 1
         result = _explored(read, jobs, quiet=options["quiet"], checks=options["checks"])
     if options["trace"]:
@@ -104,7 +104,6 @@ class _Progress:
 
     def __call__(self, left: int) -> None:
         """Report how many walks are still unknown."""
-        # The first report is the total: the number of unknown walks only falls.
         self.whole = max(self.whole, left)
         if self.whole:
             self.show(self.whole - left)

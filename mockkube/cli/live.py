@@ -95,7 +95,7 @@ def require_listener(url: str, context: str) -> None:
         remedy = start_hint(context.removeprefix(CONTEXT_PREFIX)) if ours else other
         raise StartError(f"nothing runs at {url}: {remedy}") from None
     except (OSError, ValueError):
-        return  # the request that follows says it in full
+        return  # the request that follows reports it in full
 
 
 def current_context(paths: Sequence[Path]) -> str:
@@ -112,7 +112,7 @@ def _load(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigurationError(f"--kubeconfig: {path}: {error.strerror}: give a readable file") from None
     except (yaml.YAMLError, ValueError):
-        raise ConfigurationError(f"--kubeconfig: {path}: not valid YAML: mend it, or give another") from None
+        raise ConfigurationError(f"--kubeconfig: {path}: not valid YAML: correct it, or give another") from None
     if not isinstance(config, dict):
         raise ConfigurationError(f"--kubeconfig: {path}: not a kubeconfig: give another")
     return config
@@ -165,7 +165,7 @@ def _tls(cluster: Mapping[str, Any], user: Mapping[str, Any], directory: Path) -
                 file.flush()
                 context.load_cert_chain(file.name)
     except (ssl.SSLError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"--kubeconfig: a certificate or key cannot be read: {error}: mend it") from None
+        raise ConfigurationError(f"--kubeconfig: a certificate or key cannot be read: {error}: correct it") from None
     return context
 
 
@@ -175,7 +175,7 @@ def _bytes(entry: Mapping[str, Any], file_key: str, data_key: str, directory: Pa
         try:
             return b64decode(str(entry[data_key]))
         except ValueError:
-            raise ConfigurationError(f"--kubeconfig: {data_key} is not base64: mend it") from None
+            raise ConfigurationError(f"--kubeconfig: {data_key} is not base64: correct it") from None
     if not entry.get(file_key):
         return None
     path = directory / str(entry[file_key])

@@ -86,7 +86,7 @@ def _command_in(arguments: list[str]) -> str:
 
 def _leave_at_once(code: int) -> NoReturn:
     """End the process without freeing the cluster's memory piece by piece: the system does it faster."""
-    with suppress(OSError):  # nobody reads any more
+    with suppress(OSError):  # the reader has closed the pipe
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(code)
@@ -113,7 +113,9 @@ def run(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains while it exits
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # else the interpreter fails when it flushes at exit
         return Exit.FAILED
     return answer if isinstance(answer, int) else Exit.OK
 

@@ -80,6 +80,7 @@ def documents(path: str) -> Iterator[Any]:
 
     try:
         text = _content(path)
+        # Loaded completely before the first document is used, so that a later mistake is reported before any output.
         loaded = list(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}: give a readable file") from None

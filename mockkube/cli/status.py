@@ -29,12 +29,14 @@ class Status:
 
 @click.command(short_help="Show the clusters of this user.")
 @name_option
-@click.option("--loops", is_flag=True, help="Show what fails, or is made anew, without end in one cluster.")
+@click.option(
+    "--loops", is_flag=True, help="Show the hot loops of one cluster: work that fails or repeats without end."
+)
 @output_option("text", "json")
 def command(name: str | None, output: str, *, loops: bool) -> Exit:
     """Show the clusters of this user, or one of them; the exit code is 1 if none of these is running.
 
-    With --loops, show which components get nowhere with which objects, and how often a minute they try; the exit code
+    With --loops, show which components repeat the same work for which objects, and how often a minute; the exit code
     is 1 if there are any.
     """
     if loops:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mockkube.scenario.results import RunResult
     from mockkube.scenario.scenario import Scenario
 
-__test__ = False  # it is none of pytest's
+__test__ = False  # pytest would collect it by its name
 
 
 @click.command(short_help="Play scenarios in virtual time.")
@@ -32,15 +32,15 @@ __test__ = False  # it is none of pytest's
 @click.option(
     "--summary", metavar="FILE", type=click.Path(), help="Write all claims and their outcomes, as a page of Markdown."
 )
-@click.option("--trace", metavar="FILE", type=click.Path(), help="Write all that happened, step by step; - prints it.")
+@click.option("--trace", metavar="FILE", type=click.Path(), help="Write a trace of every step; - prints it.")
 @click.option("--timeout", type=click.FloatRange(0.1), default=300.0, show_default=True, metavar="SECONDS",
               help="How long one run may take, in real time.")  # fmt: skip
 @click.option("--real-time", is_flag=True, help="Play on clusters of their own in real time.")
 @click.option("--against", metavar="KUBECONFIG", type=click.Path(), help="Play on a cluster that runs, in real time.")
 @click.option("--kubectl", metavar="PATH", default="", help="Use this kubectl for kubectl steps.")
-@click.option("--list", "lists", is_flag=True, help="Say what would be played, and play nothing.")
+@click.option("--list", "lists", is_flag=True, help="List the runs without playing them.")
 @click.option("--schema", is_flag=True, help="Print the JSON schema of scenario files.")
-@click.option("--verbose", "-v", is_flag=True, help="Tell of every step.")
+@click.option("--verbose", "-v", is_flag=True, help="Report every step.")
 def command(paths: tuple[str, ...], *, schema: bool, lists: bool, **options: Any) -> Exit:
     """Play the scenarios of files and directories; each run has a cluster of its own.
 

@@ -39,7 +39,7 @@ def _switch(names: str, *, text: str) -> Decorator:
     text="Version and gates of one component, like kube-scheduler=1.35,A=false. May be repeated.",
 )  # fmt: skip
 @_value("--proposal", "proposals", multiple=True, metavar="FILE", text="A proposal from outside. May be repeated.")
-@_value("--release-trains", metavar="JSON", text="What if a gate took another train: [{gate, stages}].")
+@_value("--release-trains", metavar="JSON", text="Let gates follow other release trains: [{gate, stages}].")
 @_value("--skew-policy", metavar="POLICY", text="Versions that do not go together: enforce, warn, ignore. [warn]")
 @_value("--clock", metavar="MODE", text="real, or virtual: time stands still until it is moved. [real]")
 @_value("--nodes", metavar="N", text="Register N nodes that are Ready. [0]")

@@ -29,11 +29,11 @@ _PODS: Final = ("", "pod", "pods", "po")
 def command(pod: str, output: str, **asked: Any) -> Exit:
     """Say why a pod is where it is, or nowhere, or gone.
 
-    What scheduler, kubelet and controller manager decide is decided again. For a pod that does not get on, single
-    changes are tried: gates and versions of one component, tolerations, taints, room, wishes given up. The exit code
-    is 1 for a pod that is stopped by something, 2 for one that is not there. For a workload, like deployment/NAME, the
-    first pod that does not run is explained; also whether the API server would store its pods and, for a daemonset, on
-    which nodes it wants none.
+    The decisions of scheduler, kubelet and controller manager are made again. For a pod that is stopped, single changes
+    are tried: gates and versions of one component, tolerations, taints, free resources, constraints left out. The exit
+    code is 1 for a pod that is stopped, 2 for one that does not exist. For a workload, like deployment/NAME, the first
+    pod that does not run is explained; also whether the API server would store its pods and, for a daemonset, which
+    nodes it skips.
     """
     kind, _, name = pod.rpartition("/")
     report = _report(kind if kind.lower() not in _PODS else "", name, asked)
@@ -64,6 +64,7 @@ def _report(kind: str, name: str, given: dict[str, Any]) -> Mapping[str, Any]:
         require_listener(kubeconfig.read(path, query.context).server, query.context or current_context([path]))
         if kind:
             return asyncio.run(report_of_maker(query, kind))
+        # Only without suppositions the cluster's own answer counts: its control API knows how the components run.
         report = None if query.supposing else report_of_cluster(query)
         return asyncio.run(report_made_here(query)) if report is None else report
     except kubeconfig.KubeconfigError as error:

@@ -41,7 +41,7 @@ class Asked:
 
     @property
     def supposing(self) -> bool:
-        """Whether scheduler settings are supposed that the cluster does not have."""
+        """True if scheduler settings are supposed that the cluster does not have."""
         return bool(self.config or self.version or self.gates)
 
 

@@ -21,10 +21,11 @@ _TOKENS_MAX: Final = 200
 
 
 def evaluate(text: str, variables: MutableMapping[str, str]) -> int:
-    """Return the value of an expression and make its assignments; raise Unread if it does not parse."""
+    """Return the value of an expression and make its assignments; raise Unsupported if it does not parse."""
     tokens, at, text = list[str](), 0, text.strip()
     while at < len(text):
         found = _TOKEN.match(text, at)
+        # The evaluator recurses for each parenthesis, so the number of tokens is bounded.
         if found is None or len(tokens) == _TOKENS_MAX:
             raise Unsupported
         tokens.append(found[1])
@@ -42,6 +43,7 @@ def divide(left: int, right: int) -> int:
     """Return the quotient, rounded towards zero."""
     if right == 0:
         raise Unsupported
+    # Shells round towards zero, Python's `//` rounds down.
     quotient = abs(left) // abs(right)
     return quotient if (left < 0) == (right < 0) else -quotient
 
@@ -53,6 +55,7 @@ def remainder(left: int, right: int) -> int:
 
 def to_int64(value: int) -> int:
     """Return the value as a signed 64-bit integer."""
+    # Shells compute with wrapping 64-bit integers, Python's have no bound.
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
@@ -79,13 +82,13 @@ _BINARY: Final[dict[str, Callable[[int, int], int]]] = {
 
 
 class _Reader:
-    """Consumes tokens from the front and computes the result."""
+    """Evaluator that consumes tokens from the front."""
 
     def __init__(self, tokens: list[str], variables: MutableMapping[str, str]) -> None:
         self.tokens, self.variables = tokens, variables
 
     def assignment(self) -> int:
-        """Parse an assignment or a conditional expression."""
+        """Evaluate an assignment or a conditional expression."""
         if len(self.tokens) > 1 and _NAME.match(self.tokens[0]) and self.tokens[1] in _ASSIGNING:
             name, operator = self._take(), self._take()
             value = self.assignment()
@@ -99,6 +102,7 @@ class _Reader:
         if self._peek() != "?":
             return condition
         self._take()
+        # differs: both branches are evaluated, so that assignments in either of them take effect.
         first = self.assignment()
         if self._take() != ":":
             raise Unsupported
@@ -168,6 +172,7 @@ def _number(text: str) -> int:
     digits = text.strip().lstrip("+-")
     if not digits[:1].isdigit():
         raise Unsupported
+    # A leading zero means octal in a shell, and is an error in Python.
     octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
     try:
         value = int(digits, 8) if octal else int(digits, 0)

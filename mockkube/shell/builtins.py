@@ -14,7 +14,7 @@ _FLAGS: Final = {"errexit": "e", "nounset": "u", "xtrace": "x", "pipefail": "f"}
 
 
 def read_all(shell: Shell) -> str:
-    """Return the standard input; raise Unread if it comes from outside the script."""
+    """Return the standard input; raise Unsupported if it comes from outside the script."""
     if shell.stdin is not None:
         return shell.stdin
     if shell.machine.given.stdin:
@@ -23,7 +23,7 @@ def read_all(shell: Shell) -> str:
 
 
 def flag_of(option: str) -> str:
-    """Return the letter of a long option; raise Unread for an option that is not supported."""
+    """Return the letter of a long option; raise Unsupported for an unsupported one."""
     if option not in _FLAGS:
         raise Unsupported
     return _FLAGS[option]
@@ -71,6 +71,7 @@ def _return(shell: Shell, words: Sequence[str]) -> int:
 def _exec(shell: Shell, words: Sequence[str]) -> int:
     if not words or words[0].startswith("-"):
         raise Unsupported
+    # `exec` replaces the shell: nothing of the script runs after the program.
     raise Exits(shell.run(words))
 
 
@@ -80,6 +81,7 @@ def _set(shell: Shell, words: Sequence[str]) -> int:
         flags = rest.pop(0)
         if flags.endswith("o") and rest:
             flags = f"{flags[:-1]}{flag_of(rest.pop(0))}"
+        # `x` is accepted without its trace, as most scripts do not depend on what it prints to standard error.
         if not re.fullmatch(r"[-+][euxf]+", flags):
             raise Unsupported
         apply_flags(shell, flags)
@@ -100,7 +102,7 @@ def _export(shell: Shell, words: Sequence[str]) -> int:
 
 
 def _assign(shell: Shell, words: Sequence[str]) -> int:
-    """Run `local` and `readonly`. Locals are not restored at the end of a function; only recursion would notice."""
+    """Run `local` and `readonly`. Locals are not restored when a function returns; only recursion would notice."""
     for word in words:
         name, assigned, value = word.partition("=")
         if not _NAME.match(name):
@@ -123,6 +125,7 @@ def _shift(shell: Shell, words: Sequence[str]) -> int:
 
 
 def _wait(shell: Shell, words: Sequence[str]) -> int:
+    # Process ids are not simulated, so `wait PID` is only clear with a single background command.
     if words and len(shell.tasks) != 1:
         raise Unsupported
     code = shell.wait()

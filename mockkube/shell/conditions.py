@@ -39,12 +39,13 @@ def holds_in_brackets(shell: "Shell", words: Sequence[Word]) -> bool:
         texts.append(require_known(pattern_of(shell, word) if is_pattern else text_of(shell, word)))
         if texts[-1] == "=~":
             raise Unsupported
+    # In `[[ ]]` a quoted word is never an operator; in `[ ]` quotes are gone by then.
     signs = [len(word) == 1 and isinstance(word[0], Text) and not word[0].quoted for word in words]
     return _Reader(shell, texts, signs).whole()
 
 
 class _Reader:
-    """Consumes words from the front and evaluates the condition."""
+    """Evaluator that consumes words from the front."""
 
     def __init__(self, shell: "Shell", words: list[str], signs: list[bool] | None = None) -> None:
         self._shell, self._words = shell, words
@@ -54,7 +55,7 @@ class _Reader:
         self._at = 0
 
     def whole(self) -> bool:
-        """Evaluate all words; raise Unread if some are left over."""
+        """Evaluate all words; raise Unsupported if some are left over."""
         held = self._either()
         if self._at < len(self._words):
             raise Unsupported
@@ -63,6 +64,7 @@ class _Reader:
     def _either(self) -> bool:
         held = self._both()
         while self._takes("||", "-o"):
+            # The operands are evaluated first: all words have to be consumed, whatever the result is.
             held = self._both() or held
         return held
 
@@ -88,6 +90,7 @@ class _Reader:
         return self._words[self._at - 1]
 
     def _one(self) -> bool:
+        # POSIX: a binary operator in the middle takes precedence, so `[ ! = x ]` compares texts.
         if self._left() >= 3 and self._signs[self._at + 1] and self._words[self._at + 1] in (*_TEXTS, *_NUMBERS):
             return self._compare(self._next(), self._next(), self._next())
         if self._left() >= 2 and self._takes("!"):

@@ -1,4 +1,4 @@
-"""Containers whose command can be interpreted. It is asked for every container, so it imports nothing heavy."""
+"""Containers whose command can be interpreted. It is called for every container, so it imports nothing heavy."""
 
 from typing import Final
 
@@ -14,6 +14,7 @@ def has_command(container: ReadOnlyObject) -> bool:
 
 
 def entrypoint_of(image: str) -> str:
-    """Return the program that an image starts; empty if it is not known."""
+    """Return the program that a known image starts, else an empty text."""
+    # Digest, registry and tag are cut off in this order: a registry may have a port, a digest contains a colon.
     name = image.partition("@")[0].rpartition("/")[2].partition(":")[0]
     return {AGNHOST: AGNHOST, "pause": PAUSE}.get(name, "")

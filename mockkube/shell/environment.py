@@ -53,12 +53,13 @@ def expand_references(text: str, variables: Mapping[str, str]) -> str:
 def environment_of(pod: ReadOnlyObject, container: ReadOnlyObject, start: ContainerStart) -> ContainerEnvironment:
     """Return the environment of one run of a container."""
     metadata, spec = pod["metadata"], pod["spec"]
+    # upstream: without a hostname of its own a pod's name is cut to 63 characters, the limit of Linux.
     hostname = (spec.get("nodeName") if spec.get("hostNetwork") else spec.get("hostname")) or metadata["name"][:63]
     variables = {"PATH": _PATH, "HOSTNAME": hostname, "HOME": "/root"}
-    others = False
+    has_unknown = False
     for source in container.get("envFrom") or ():
         found = _env_from(source, metadata["namespace"], start.lookup)
-        others = others or found is None
+        has_unknown = has_unknown or found is None
         variables |= found or {}
     for one in container.get("env") or ():
         if (value := _value(one, pod, container, variables, start.lookup)) is not None:
@@ -66,7 +67,7 @@ def environment_of(pod: ReadOnlyObject, container: ReadOnlyObject, start: Contai
     empty, foreign = _directories(pod, container)
     return ContainerEnvironment(
         variables=variables,
-        others=others,
+        others=has_unknown,
         hostname=hostname,
         began=start.began,
         empty=empty,
@@ -116,6 +117,8 @@ def _value(
             found = lookup(kind, pod["metadata"]["namespace"], key.get("name", ""))
             if found is None:
                 return UNKNOWN
+            # A missing key of an existing object is unset only if it is optional; otherwise the container would not
+            # have started.
             return _texts(found).get(key["key"], None if key.get("optional") else UNKNOWN)
     return UNKNOWN
 
@@ -138,8 +141,9 @@ def _resource(pod: ReadOnlyObject, container: ReadOnlyObject, source: ReadOnlyOb
     spec = pod["spec"]
     every = (*spec["containers"], *(spec.get("initContainers") or ()))
     wanted = source.get("containerName") or container["name"]
-    meant = next((one for one in every if one["name"] == wanted), container)
-    amount = ((meant.get("resources") or {}).get(side) or {}).get(name)
+    target = next((one for one in every if one["name"] == wanted), container)
+    amount = ((target.get("resources") or {}).get(side) or {}).get(name)
+    # upstream: without a limit the node's allocatable amount is the limit.
     if amount is None and side == "limits":
         node = lookup("Node", "", spec.get("nodeName", ""))
         amount = (((node or {}).get("status") or {}).get("allocatable") or {}).get(name)
@@ -157,6 +161,7 @@ def _directories(pod: ReadOnlyObject, container: ReadOnlyObject) -> tuple[tuple[
     volumes = {volume["name"] for volume in spec.get("volumes") or () if "emptyDir" in volume}
     empty, foreign = list[str](), list[str]()
     for mount in container.get("volumeMounts") or ():
+        # An emptyDir mounted once is written by this container alone, so its contents are known.
         own = mount["name"] in volumes and uses.count(mount["name"]) == 1 and not mount.get("subPath")
         (empty if own else foreign).append(mount["mountPath"].rstrip("/"))
     return tuple(empty), tuple(foreign)

@@ -38,6 +38,7 @@ def pattern_of(shell: "Shell", word: Word) -> str:
     parts = []
     for part in word:
         text = _part(shell, part)
+        # A quoted wildcard stands for itself: in brackets it matches only its own character.
         parts.append(re.sub(r"([*?\[])", r"[\1]", text) if part.quoted else text)
     return "".join(parts)
 
@@ -51,6 +52,7 @@ def matches(text: str, pattern: str) -> bool:
 
 def fields_of(shell: "Shell", words: Sequence[Word]) -> list[str]:
     """Return the fields of words after splitting; unknown text is only allowed in output."""
+    # Output with unknown parts is still worth showing up to that part; a decision on it would be wrong.
     printed = bool(words) and words[0] == _ECHO
     fields: list[str] = []
     for word in words:
@@ -75,11 +77,11 @@ def _fields(shell: "Shell", word: Word, *, printed: bool) -> list[str]:
         text = _part(shell, part)
         if part.quoted or isinstance(part, Text):
             if not part.quoted and "*" in text and text != "[":
-                raise Unsupported  # which files there are is not known
+                raise Unsupported  # the files of the image are not known
             current = (current or "") + text
             continue
         if "*" in text or (UNKNOWN in text and not printed):
-            raise Unsupported  # nobody knows into what it splits
+            raise Unsupported  # its fields depend on files or unknown text
         pieces = text.split()
         if current is not None and text[:1].isspace():
             fields.append(current)
@@ -114,6 +116,7 @@ def number_of(shell: "Shell", expression: Word) -> int:
     text = text_of(shell, expression)
     if UNKNOWN in text:
         raise Unsupported
+    # Each use of RANDOM has another value, so it is replaced before the expression is evaluated.
     if "RANDOM" in text and "RANDOM" not in shell.variables:
         text = re.sub(r"\bRANDOM\b", lambda _: str(shell.machine.random()), text)
     return arithmetic.evaluate(text, shell.variables)
@@ -147,14 +150,15 @@ def _parameter(shell: "Shell", part: Parameter) -> str:
 
 
 def require_known(text: str) -> str:
-    """Return the text; raise Unread if a part of it is unknown."""
+    """Return the text; raise Unsupported if a part of it is unknown."""
     if UNKNOWN in text:
         raise Unsupported
     return text
 
 
 def _trim(shell: "Shell", value: str, operator: str, pattern: str) -> str:
-    """Return the value without the shortest matching prefix (`#`) or suffix (`%`); doubled: the longest."""
+    """Return the value without its shortest matching prefix (`#`) or suffix (`%`); doubled: without the longest."""
+    # Each length is one match, so the work grows with the square of the value.
     if len(value) > TRIMMED_MAX:
         raise Unsupported
     shell.machine.step(len(value) // 16)
@@ -187,4 +191,5 @@ def _value(shell: "Shell", name: str) -> str | None:
         index = int(name) - 1
         return shell.arguments[index] if index < len(shell.arguments) else None
     found = shell.variables.get(name)
+    # With variables from unknown sources an unset name may be one of them.
     return UNKNOWN if found is None and shell.machine.given.others else found

@@ -29,6 +29,7 @@ def agnhost(shell: "Shell", words: Sequence[str]) -> int:
     if not words or words[0] == "pause":
         shell.print("Paused\n")
     if not words or words[0] in _SERVERS:
+        # With a horizon the question is what has been printed until then, without one whether the container ever ends.
         raise Endless if shell.machine.horizon == ENDLESS else PastHorizon
     if words[0] == "entrypoint-tester":
         path = f"/{AGNHOST}" if shell.name == AGNHOST else shell.name

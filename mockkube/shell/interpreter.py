@@ -13,8 +13,8 @@ from mockkube.shell.programs import executable, program_of
 from mockkube.shell.shell import Exits, Leaves, Shell, in_order
 from mockkube.shell.syntax import Unsupported
 
+# Earlier runs interpreted for the files that they left; later ones rarely change them any more.
 RUNS_MAX: Final = 16
-"""Earlier runs that are interpreted for the files they left."""
 _MESSAGE_PATH: Final = "/dev/termination-log"
 _MESSAGE_MAX: Final = 4096
 _FALLBACK_MAX: Final = 2048
@@ -52,11 +52,14 @@ def interpret(
     if not has_command(container):
         return _NOTHING
     files: dict[str, str] = {}
+    # A restarted container finds the files of its earlier runs in emptyDir volumes, so those runs are interpreted
+    # again.
     for earlier in range(min(start.run, RUNS_MAX)):
         machine = Machine(
             environment_of(pod, container, ContainerStart(earlier, None, start.lookup)), files=dict(files)
         )
         _follow(container, machine)
+        # A run that changed nothing leaves the next one the same files: further runs would repeat it.
         if machine.files_kept() == files:
             break
         files = machine.files_kept()
@@ -65,7 +68,7 @@ def interpret(
 
 
 def words_of(container: ReadOnlyObject, variables: dict[str, str]) -> list[str]:
-    """Return the words of the command line, as far as known: the command of an image is not."""
+    """Return the words of the command line, as far as known: the command of an unknown image is not."""
     command = [expand_references(word, variables) for word in container.get("command") or ()]
     args = [expand_references(word, variables) for word in container.get("args") or ()]
     if command:
@@ -88,6 +91,7 @@ def _follow(container: ReadOnlyObject, machine: Machine) -> CommandResult:
         code = end.code
     except (Endless, PastHorizon):
         return CommandResult(ContainerEnd.RUNS)
+    # RecursionError: deeply nested scripts pass the bound on depth of the parser but not that of Python's stack.
     except (Unsupported, Failed, Leaves, RecursionError):
         return CommandResult(ContainerEnd.UNSAID, seconds=machine.now)
     return CommandResult(ContainerEnd.EXITS, code & 255, machine.now)
@@ -96,6 +100,7 @@ def _follow(container: ReadOnlyObject, machine: Machine) -> CommandResult:
 def _printed_until(container: ReadOnlyObject, machine: Machine, said: CommandResult) -> CommandResult:
     printed, end = tuple(in_order(machine.output)), said.end
     for index, one in enumerate(printed):
+        # Output after an unknown part may be wrong, so the log ends before it.
         if UNKNOWN in one.text:
             printed = printed[:index]
             break
@@ -108,6 +113,6 @@ def _printed_until(container: ReadOnlyObject, machine: Machine, said: CommandRes
 
 
 def _last(printed: tuple[Printed, ...]) -> str:
-    """Return the last part of the output."""
+    """Return the end of the output, as a fallback for the termination message."""
     lines = "".join(one.text for one in printed).splitlines(keepends=True)
     return "".join(lines[-_FALLBACK_LINES_MAX:])[-_FALLBACK_MAX:]

@@ -30,6 +30,7 @@ def is_endless(loop: While) -> bool:
     if not isinstance(kind, Simple) or loop.condition[0].first.negated:
         return False
     said = tuple(_literal(word) for word in kind.words)
+    # Detected before it runs: interpreting it up to the bound on steps would leave its end unknown.
     return said in (_FALSE if loop.until else _TRUE) and _cannot_leave(loop.body)
 
 
@@ -47,6 +48,7 @@ def _stays_in(command: Command) -> bool:
     match command.kind:
         case Simple(words=words):
             name = _literal(words[0]) if words else ":"
+            # A command whose name is computed may be one that leaves the loop.
             return name is not None and name not in _LEAVING
         case If(branches=branches):
             return all(

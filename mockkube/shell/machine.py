@@ -8,17 +8,17 @@ from typing import Final
 
 from mockkube.shell.syntax import Unsupported
 
+# Marks unknown text (a private-use character). It may be printed, but no condition may depend on it.
 UNKNOWN: Final = "\ue000"
-"""Marks unknown text; it may be printed, but no condition may depend on it."""
+# Commands interpreted to find how a container ends; a longer script counts as unknown.
 STEPS_MAX: Final = 4_000
-"""Commands interpreted to find how a container ends."""
+# Commands interpreted to find what a container has printed so far, which is asked for only with `kubectl logs`.
 STEPS_SHOWN_MAX: Final = 20_000
-"""Commands interpreted to find what a container has printed so far."""
+# Characters of output that are kept.
 OUTPUT_MAX: Final = 1 << 20
-"""Characters of output that are kept."""
 FILES_MAX: Final = 1000
+# Characters of a variable, a file, or the output of a substituted command.
 TEXT_MAX: Final = 1 << 16
-"""Characters of a variable, a file, or the output of a substituted command."""
 ENDLESS: Final = float("inf")
 _SCRATCH: Final = "/tmp"  # noqa: S108 -- a name in the container's own file system
 _SINKS: Final = ("/dev/stdout", "/dev/stderr", "/proc/1/fd/1", "/proc/1/fd/2", "/proc/self/fd/1", "/dev/fd/1")
@@ -76,7 +76,7 @@ class Machine:
     _printed: int = 0
 
     def step(self, steps: int = 1) -> None:
-        """Count steps; raise Unread after too many."""
+        """Count steps; raise Unsupported after too many."""
         self.steps += steps
         if self.steps > (STEPS_MAX if self.horizon == ENDLESS else STEPS_SHOWN_MAX):
             raise Unsupported
@@ -92,6 +92,7 @@ class Machine:
     def print(self, text: str) -> None:
         """Append to the log."""
         self._printed += len(text)
+        # Further output is dropped without an end of the run, whose exit code may still be found.
         if text and self._printed <= OUTPUT_MAX:
             self.output.append(Printed(self.now, text))
 
@@ -106,7 +107,7 @@ class Machine:
         return zlib.crc32(f"{self.given.seed}/{self.draws}".encode()) % 32_768
 
     def read(self, path: str) -> str | None:
-        """Return the text of a file, None if it does not exist; raise Unread if that is not known."""
+        """Return the text of a file, None if it does not exist; raise Unsupported if that is unknown."""
         if path in self.files:
             return self.files[path]
         if _below(path, self.given.foreign) or not (_below(path, (*self.given.empty, _SCRATCH))):
@@ -114,7 +115,7 @@ class Machine:
         return None
 
     def is_directory(self, path: str) -> bool:
-        """Return whether a directory exists; raise Unread if that is not known."""
+        """Return whether a directory exists; raise Unsupported if that is unknown."""
         bare = path.rstrip("/") or "/"
         if bare in (*self.given.empty, *self.given.foreign, _SCRATCH, "/"):
             return True
@@ -130,6 +131,7 @@ class Machine:
         if not path.startswith("/") or path.startswith(("/dev/tcp", "/proc/", "/sys/")):
             raise Unsupported
         before = self.files.get(path, "") if appended else ""
+        # The file may have had content before, so what is read later begins with an unknown part.
         if appended and not before and _below(path, self.given.foreign):
             before = UNKNOWN
         self.files[path] = check_length(before + text)
@@ -142,7 +144,7 @@ class Machine:
 
 
 def check_length(text: str) -> str:
-    """Return the text; raise Unread if it is too long."""
+    """Return the text; raise Unsupported if it is too long."""
     if len(text) > TEXT_MAX:
         raise Unsupported
     return text

@@ -1,4 +1,4 @@
-"""Parser for shell scripts. At a construct it does not support, the tree ends with `Beyond`."""
+"""Parser for shell scripts. At an unsupported construct the tree ends with `UnsupportedRest`."""
 
 import re
 from collections.abc import Callable
@@ -49,6 +49,7 @@ def parse(text: str) -> Script:
         while not parser.at_end():
             chains.append(parser.chain())
     except Unsupported:
+        # What comes before an unsupported construct is still interpreted: the script may end or sleep there.
         chains.append(_BEYOND)
     return tuple(chains)
 
@@ -57,13 +58,13 @@ _BEYOND: Final = Chain(Pipeline((Command(UnsupportedRest()),)))
 
 
 class Parser:
-    """Parses a script; raises Unread at unsupported constructs."""
+    """Parses a script; raises Unsupported at unsupported constructs."""
 
     def __init__(self, text: str, at: int = 0, depth: int = 0) -> None:
         self.text, self.at, self.depth = text, at, depth
 
     def at_end(self) -> bool:
-        """Return whether only white space and comments follow."""
+        """Skip white space and comments; return whether nothing else follows."""
         self.at = _match(_EMPTY, self.text, self.at).end()
         return self.at >= len(self.text)
 
@@ -76,6 +77,7 @@ class Parser:
         while not self.at_end() and not any(self._is_next(closer) for closer in closers):
             chains.append(self.chain())
         self.depth -= 1
+        # A shell refuses an empty body, and a script that ends before the closing word.
         if self.at_end() or not chains:
             raise Unsupported
         return tuple(chains)
@@ -129,6 +131,7 @@ class Parser:
         for name, reader in readers.items():
             if self._keyword(name):
                 return reader()
+        # A closing word without its opening one is a syntax error.
         if any(self._is_next(closer) for closer in _CLOSERS):
             raise Unsupported
         if (found := _FUNCTION.match(self.text, self.at)) is not None:
@@ -250,6 +253,7 @@ class Parser:
         found = _REDIRECT.match(self.text, self._blank())
         if found is None:
             return None
+        # Here-documents are not supported.
         if found[2].startswith("<<"):
             raise Unsupported
         self.at = found.end()

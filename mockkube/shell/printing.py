@@ -37,6 +37,7 @@ def printf(shell: "Shell", words: Sequence[str]) -> int:
     while True:
         before = len(rest)
         texts.append(_format(form, rest))
+        # A format without conversions consumes no words: repeating it would never end.
         if not rest or len(rest) == before:
             break
     shell.print(check_length("".join(texts)))

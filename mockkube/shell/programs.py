@@ -1,4 +1,4 @@
-"""Programs the interpreter knows, by name."""
+"""Programs that the interpreter knows, by name."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -101,15 +101,18 @@ def _touch(shell: Shell, words: Sequence[str]) -> int:
 
 
 def _mkdir(shell: Shell, words: Sequence[str]) -> int:
+    # Without `-p` it fails for an existing directory, and which directories an image has is unknown.
     if "-p" not in words:
         raise Unsupported
     for word in words:
         if not require_known(word).startswith("-"):
+            # Files are the only thing kept, so an empty directory is a file called `.` in it.
             shell.machine.write(f"{word.rstrip('/')}/.", "", appended=True)
     return 0
 
 
 def _rm(shell: Shell, words: Sequence[str]) -> int:
+    # Without `-f` it fails for a missing file, and which files an image has is unknown.
     if not any(_OPTION.match(word) and "f" in word for word in words):
         raise Unsupported
     for word in words:
@@ -267,6 +270,7 @@ _ORDERS: Final[Mapping[str, tuple[int, ...]]] = {
 def _shell(shell: Shell, words: Sequence[str], *, bash: bool) -> int:
     """Run `sh`, with `-c` or with a script on standard input."""
     other, rest, script = shell.child(), list(words), None
+    # A new process inherits only exported variables, unlike a subshell.
     other.variables = {name: shell.variables[name] for name in shell.exported if name in shell.variables}
     other.functions, other.arguments, other.is_bash = {}, [], bash
     other.stops_on_error = other.strict = False
@@ -302,6 +306,7 @@ def _timeout(shell: Shell, words: Sequence[str]) -> int:
         raise Unsupported
     machine = shell.machine
     before, ends = machine.horizon, machine.now + float(found[1]) * _UNITS[found[2]]
+    # The horizon comes first: nothing after it is of interest, the time-out included.
     if ends >= before:
         return shell.child().run(words[1:])
     machine.horizon = ends
@@ -309,6 +314,7 @@ def _timeout(shell: Shell, words: Sequence[str]) -> int:
         return shell.child().run(words[1:])
     except PastHorizon:
         machine.now = ends
+        # The exit code of `timeout` for a command that it stopped.
         return 124
     finally:
         machine.horizon = before
@@ -325,6 +331,7 @@ def _grep(shell: Shell, words: Sequence[str]) -> int:
     """Search standard input for a plain text: `grep -q text`."""
     quiet = [word for word in words if word in ("-q", "-F", "-qF", "-Fq")]
     rest = [word for word in words if word not in quiet]
+    # Only plain texts: with any special character of a regular expression the result would be a guess.
     if len(rest) != 1 or shell.stdin is None or re.search(r"[\\^$.*+?()\[\]{}|]", require_known(rest[0])):
         raise Unsupported
     lines = [line for line in require_known(shell.stdin).splitlines() if matches(line, f"*{rest[0]}*")]

@@ -35,7 +35,7 @@ Programs = Callable[[str], Program | None]
 
 
 class Exits(Exception):
-    """The shell exits with a code."""
+    """Raised when the shell exits with a code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -43,7 +43,7 @@ class Exits(Exception):
 
 
 class Leaves(Exception):
-    """A loop ends (`break`) or continues (`continue`), or a function returns (`return`)."""
+    """Raised when a loop ends (`break`) or continues (`continue`), or a function returns (`return`)."""
 
     def __init__(self, how: str, levels: int = 1) -> None:
         super().__init__(how)
@@ -97,7 +97,7 @@ class Shell:
         return other
 
     def unguard(self) -> None:
-        """Apply `set -e` again although the caller may stand in a condition."""
+        """Apply `set -e` again although the caller is evaluating a condition."""
         self._guarded = 0
 
     def finish(self, script: Script) -> int:
@@ -108,6 +108,7 @@ class Shell:
             return end.code & 255
         except Failed as failure:
             self.print(f"{self.name}: {failure.text}\n", 2)
+            # bash and the POSIX shells differ in the exit code of a parameter error.
             return 127 if self.is_bash else 2
         except Leaves:
             return self.status
@@ -142,6 +143,8 @@ class Shell:
             task = Task(ENDLESS)
         except Unsupported:
             task = Task(None)
+        # Background commands are interpreted immediately, from the time at which they start; `wait` then advances the
+        # time.
         self.machine.now = began
         self.tasks.append(task)
 
@@ -159,10 +162,12 @@ class Shell:
         rest = list(chain.rest)
         self._pipeline(chain.first, is_last=not rest)
         for index, (operator, pipeline) in enumerate(rest):
+            # `&&` and `||` have equal precedence: each is decided by the status of all before it.
             if (operator == "&&") == (self.status == 0):
                 self._pipeline(pipeline, is_last=index == len(rest) - 1)
 
     def _pipeline(self, pipeline: Pipeline, *, is_last: bool) -> None:
+        # `set -e` ignores the failure of a negated pipeline and of all but the last one of a chain.
         guarded = pipeline.negated or not is_last
         self._guarded += guarded
         try:
@@ -223,6 +228,7 @@ class Shell:
                 raise Unsupported
             return
         if redirect.operator == ">":
+            # Truncated even if nothing is written; all output is then appended.
             machine.write(target, "")
         both = (1, 2) if redirect.descriptor < 0 else (redirect.descriptor,)
         for descriptor in both:
@@ -265,12 +271,13 @@ class Shell:
         for name, word in simple.assignments:
             other.variables[name] = text_of(self, word)
             other.exported[name] = None
+        # These change the shell itself, but with assignments before it the command runs in a subshell.
         if fields[0] in self.functions or fields[0] in ("exit", "export", "exec", "set"):
             raise Unsupported
         return other.run(fields)
 
     def run(self, fields: Sequence[str]) -> int:
-        """Run a function or a program; raise Unread if it is not known."""
+        """Run a function or a program; raise Unsupported if it is unknown."""
         name = require_known(fields[0])
         if (body := self.functions.get(name)) is not None:
             return self._call(body, fields[1:])
@@ -304,12 +311,14 @@ class Shell:
         return 0
 
     def _while(self, loop: While) -> int:
+        # With `set -e` a failing command ends the loop.
         if self.machine.horizon == ENDLESS and is_endless(loop) and not self.stops_on_error:
             raise Endless
         code, before = 0, None
         while self._holds(loop.condition) != loop.until:
             if self.machine.horizon == ENDLESS:
                 present = (dict(self.variables), dict(self.machine.files), self.machine.draws)
+                # A round that changed no variable, no file and read nothing random will repeat for ever.
                 if present == before and not self.tasks:
                     raise Endless
                 before = present

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 class Unsupported(Exception):
-    """The interpreter does not support or cannot know what happens from here on."""
+    """The interpreter does not support, or cannot know, what happens from here on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class While:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """A loop over words; None stands for the arguments."""
+    """A loop over words; None: over the arguments."""
 
     name: str
     words: tuple[Word, ...] | None

@@ -19,10 +19,11 @@ _OPERATOR: Final = re.compile(r":?[-=+?]|##?|%%?|(?=\})")
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)=")
 _ESCAPED_IN_QUOTES: Final = '"\\$`\n'
 LENGTH: Final = "length"
+"""Operator of `${#NAME}`."""
 
 
 def assignment(text: str, at: int) -> re.Match[str] | None:
-    """Return the name an assignment at this position assigns to, if there is one."""
+    """Return the match of an assignment at this position, whose first group is the name; None if there is none."""
     return _ASSIGNMENT.match(text, at)
 
 
@@ -85,6 +86,7 @@ class _Reader:
             if char == "\\":
                 escaped = self.text[self.at + 1 : self.at + 2]
                 self.at += 2
+                # In double quotes a backslash only escapes these characters, and stays before any other.
                 kept = escaped if escaped in _ESCAPED_IN_QUOTES else f"\\{escaped}"
                 parts.append(Text("" if escaped == "\n" else kept, quoted=True))
             elif char in "$`":
@@ -135,6 +137,7 @@ class _Reader:
 
     def _ticks(self, *, quoted: bool) -> Substitution:
         end = self.text.find("`", self.at + 1)
+        # A backslash in backticks may escape a nested substitution, which is not supported.
         if end < 0 or "\\" in self.text[self.at : end]:
             raise Unsupported
         script, _ = self.scripts(f"{self.text[self.at + 1 : end]})", 0)

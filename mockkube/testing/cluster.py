@@ -179,7 +179,7 @@ class _Thread:
     def _run(self) -> None:
         try:
             asyncio.run(self._live())
-        except BaseException as error:  # it belongs to whoever waits for the start
+        except BaseException as error:
             # Before that the error belongs to the caller of `start`, which waits for the result.
             if self._started.done():
                 raise

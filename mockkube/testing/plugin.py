@@ -16,7 +16,7 @@ _MARK = "mockkube"
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the mark `mockkube`."""
-    config.addinivalue_line("markers", f"{_MARK}(**settings): what the cluster of the fixture kube is started with")
+    config.addinivalue_line("markers", f"{_MARK}(**settings): settings of the cluster of the fixture kube")
 
 
 @pytest.fixture

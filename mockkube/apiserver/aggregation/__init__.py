@@ -1,4 +1,4 @@
 """Aggregated APIs: groups and versions that other servers serve, registered by APIServices (upstream: kube-aggregator).
 
-Read `backends` first.
+Read the availability controller first.
 """

@@ -152,7 +152,7 @@ class Backends:
         try:
             await updating.update(self._home, call, lambda now: _with(now, found, at), options)
         except (NotFound, Conflict):
-            return  # whoever was faster has caused another look at it
+            return  # the other write has enqueued the APIService again
 
 
 def _conditions(obj: ReadOnlyObject) -> Sequence[ReadOnlyObject]:

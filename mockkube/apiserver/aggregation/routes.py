@@ -46,14 +46,14 @@ def slices_of(registry: Registry, service: ReadOnlyObject) -> Iterator[Object]:
 
 
 def route(registry: Registry, reference: ReadOnlyObject) -> Route:
-    """Return an endpoint of a service; raise NoRoute if there is none."""
+    """Return an endpoint of a service; raise NoEndpoint if there is none."""
     service = service_of(registry, reference)
     name, port = reference["name"], reference.get("port") or 443
     if service is None:
         raise NoRoute(f'service "{name}" not found')
     if service["spec"].get("type") == "ExternalName":
         return Route(service["spec"]["externalName"], port)
-    # differs: upstream connects to the cluster IP unless it is told to route to endpoints; nothing routes those here
+    # differs: upstream connects to the cluster IP unless endpoint routing is enabled; nothing here routes cluster IPs
     found = port_of(service, port)
     if found is None:
         raise NoRoute(f'no service port {port} found for service "{name}"')

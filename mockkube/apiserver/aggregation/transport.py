@@ -63,7 +63,7 @@ class Transport:
         body: Any = None,
         seconds: float | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request to the server of an APIService's spec; raise Unreachable if that fails."""
+        """Send a request to the server of an APIService's spec; raise ServerUnreachable if that fails."""
         if self._session is None:
             # Watches hold connections for long: with aiohttp's limit of 100 they would block other requests.
             connector = aiohttp.TCPConnector(limit=0)
@@ -132,7 +132,7 @@ def _many(user: User) -> Iterator[tuple[str, str]]:
 
 
 def _why(error: Exception) -> str:
-    """Return the text of a connection error in Go's words, as far as it is a common one."""
+    """Return the text of a connection error in Go's words, if it is a common one."""
     match error:
         case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLCertVerificationError() as wrong):
             return f"tls: failed to verify certificate: x509: {_distrust(wrong)}"

@@ -56,7 +56,9 @@ class Proxy:
         request = exchange.request
         if "upgrade" in request.headers.get("Connection", "").lower():
             # differs: upstream hands the connection over
-            return exchange.respond(b"a connection cannot be handed on here\n", status=501, media=TEXT)
+            return exchange.respond(
+                b"connection upgrades are not supported for aggregated APIs\n", status=501, media=TEXT
+            )
         try:
             return await self._sent(exchange, backend, where)
         except Unreachable as error:
@@ -111,7 +113,7 @@ async def _brought(exchange: Exchange, response: aiohttp.ClientResponse) -> web.
         async for part in response.content.iter_any():
             await answer.write(part)
     except (aiohttp.ClientError, OSError) as error:
-        _LOG.warning("the answer of %s has broken off: %s", response.url.host, error)
+        _LOG.warning("the response of %s broke off: %s", response.url.host, error)
         # The status has been sent: closing the connection is the only way left to show that the body is incomplete.
         answer.force_close()
         return answer

@@ -48,7 +48,8 @@ def asking_for_resource(user: User, target: Target, query: Query = _NOTHING) -> 
     # upstream 1.36: apiserver/pkg/endpoints/request/requestinfo.go
     selector = _selector(query) if target.verb in _SELECTING else field_selectors.EVERYTHING
     name = target.name
-    # A list or watch of one name by field selector is authorized like a get of that name.
+    # A list or watch of one name by field selector is authorized with that name, so that a rule with resourceNames can
+    # allow it.
     if not name and target.verb in ("list", "watch"):
         exact = selector.exact("metadata.name")
         name = exact if exact and not names.check_path_segment(exact) else ""

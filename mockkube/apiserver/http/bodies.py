@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Final
 
 from mockkube.api import complaints, documents
-from mockkube.api.codec import Found, DecodingError
+from mockkube.api.codec import DecodingError, Found
 from mockkube.api.complaints import find_decoding_error
 from mockkube.api.errors import BadRequest
 from mockkube.api.patching.gotext import json_kind_name
@@ -97,7 +97,7 @@ def _decode(asked: Asked, text: bytes, wanted: WriteOptions) -> Object:
     if why := _no_kind(asked, value, text):
         raise BadRequest(f"the object provided is unrecognized (must be of type {expected}): {why} ({_summary(text)})")
     check_kind(asked, value)
-    # Searching for repeated fields parses the text again, so it is left out where nobody wants the result.
+    # Searching for repeated fields parses the text again, so it is left out where the result is ignored.
     repeats = documents.NO_DUPLICATES if wanted.field_validation == "Ignore" else document.repeats()
     return resource.decode(value, asked.call, wanted.field_validation, repeats)
 

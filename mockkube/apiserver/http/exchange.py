@@ -66,6 +66,7 @@ class Exchange:
         if "pretty" in self.query:
             pretty = flag(self.query, "pretty")
         else:
+            # upstream guesses from the user agent that a person reads the response.
             pretty = self.user_agent.startswith(("curl", "Wget", "Mozilla/5.0"))
         return View(pretty=pretty, include=first(self.query, "includeObject"))
 
@@ -106,7 +107,7 @@ class Exchange:
                 async with asyncio.timeout(min(BODY_PAUSE_SECONDS_MAX, ends_at - now())):
                     part = await request.content.readany()
             except web.RequestPayloadError as error:
-                raise BadRequest("the body ends too soon") from error
+                raise BadRequest("the request body is incomplete") from error
             except TimeoutError as error:
                 raise Timeout("Timeout: request did not complete within the allotted timeout", details={}) from error
             yield part
@@ -192,6 +193,7 @@ def read_document(text: bytes, content_type: str, protobuf: ProtobufSerializer, 
     media = negotiation.body_media(content_type)
     if media == PROTOBUF:
         return Document(text, protobuf.read(text, expected).value, media)
+    # The YAML parser finds repeated keys while it reads; for JSON see `find_repeats`.
     if media == YAML:
         read = documents.parse_yaml(text)
         return Document(text, read.value, media, read.repeats)

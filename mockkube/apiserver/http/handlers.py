@@ -19,7 +19,7 @@ Handler = Callable[[Asked], Awaitable[web.StreamResponse]]
 
 async def get(asked: Asked) -> web.StreamResponse:
     """Answer with one object."""
-    resource, call = asked.resource, asked.call
+    resource, scope = asked.resource, asked.call
     # upstream negotiates the output media type first, so 406 comes before any other error.
     _ = asked.representation
     if options.flag(asked.exchange.query, "export"):
@@ -30,9 +30,9 @@ async def get(asked: Asked) -> web.StreamResponse:
     if revision:
         await listing.wait_for(resource, revision)
     await resource.services.cache.fresh()
-    record = resource.record(call.namespace, call.name)
+    record = resource.record(scope.namespace, scope.name)
     if record is None:
-        raise NotFound.object(resource.group, resource.plural, call.name)
+        raise NotFound.object(resource.group, resource.plural, scope.name)
     return await asked.answer(record)
 
 
@@ -107,7 +107,8 @@ async def delete(asked: Asked) -> web.StreamResponse:
     """Delete one object."""
     wanted = options.delete_options(asked.exchange.query, await bodies.delete_body(asked))
     deleted = await deletion.delete(asked.resource, asked.call, wanted)
-    # upstream: 202 only for foreground deletion, where the object stays until its dependents are gone.
+    # upstream: 202 only if orphanDependents=false was given. Any object that stays for its dependents would deserve it,
+    # but that would break clients.
     status = 202 if not deleted.gone and wanted.orphan_dependents is False else 200
     if deleted.record is not None:
         return await asked.answer(deleted.record, status=status)
@@ -116,14 +117,14 @@ async def delete(asked: Asked) -> web.StreamResponse:
 
 async def delete_collection(asked: Asked) -> web.StreamResponse:
     """Delete the selected objects and answer with their list."""
-    resource, call = asked.resource, asked.call
+    resource, scope = asked.resource, asked.call
     selected = options.list_options(asked.exchange.query)
     options.judge_list_options(selected)
     wanted = options.delete_options(asked.exchange.query, await bodies.delete_body(asked))
-    listed = await listing.page(resource, call.namespace, selected)
+    listed = await listing.page(resource, scope.namespace, selected)
     for record in listed.records:
-        # A scope of its own per object: resource versions and warnings of one deletion must not leak into the next.
-        one = Call(call.user, record.namespace, record.name, user_agent=call.user_agent)
+        # The scope names one object, so each deletion gets one of its own.
+        one = Call(scope.user, record.namespace, record.name, user_agent=scope.user_agent)
         try:
             await deletion.delete(resource, one, wanted)
         except NotFound:
@@ -156,7 +157,7 @@ def handler_of(target: Target, resource: Resource) -> Handler:
             raise MethodNotAllowed
     if (resource.group, resource.plural) == component_statuses.KIND:
         return component_statuses.handler_of(target)
-    # A `create` with a name, or a `get` without one, matches no route of upstream: 405.
+    # A verb with a name where none belongs, or without one where it is needed, has no route upstream: 405.
     needs_name = target.verb in ("get", "update", "patch", "delete")
     if target.verb == "watch" and "watch" in resource.kind.verbs:
         return watch

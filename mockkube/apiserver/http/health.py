@@ -66,6 +66,7 @@ def report(endpoint: str, name: str, checks: Sequence[Check], query: Query) -> R
         if not named:
             return None
         return Report(200, "ok") if named[0].healthy() else Report(500, f"internal server error: {name} failed\n")
+    # An excluded check counts as passed, and an unknown one is only a warning, as upstream.
     excluded = set(query.get("exclude", ()))
     lines, failed = [], []
     for check in checks:

@@ -46,7 +46,7 @@ class CompressedBody(LargeBody):
     size = None
 
     async def write(self, writer: AbstractStreamWriter) -> None:
-        """Write each part as soon as it is compressed."""
+        """Write each part when it is compressed."""
         await writer.write(_GZIP_HEAD)
         check = 0
         for part in self._parts:

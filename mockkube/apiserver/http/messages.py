@@ -5,7 +5,7 @@ upstream 1.36: staging/src/k8s.io/apimachinery/pkg/runtime/serializer/protobuf/p
 
 from collections.abc import Sequence
 
-from mockkube.api.protobuf.envelope import wrap_in_envelope, encode_list_items
+from mockkube.api.protobuf.envelope import encode_list_items, wrap_in_envelope
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry.bulk import Bulk, in_parts
 from mockkube.apiserver.registry.cache import Record, Span

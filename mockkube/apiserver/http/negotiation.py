@@ -60,7 +60,7 @@ def clauses(accept: str) -> tuple[Clause, ...]:
         pairs = [(name.strip(), value.strip()) for name, _, value in (part.partition("=") for part in rest)]
         quality = next((_quality(value) for name, value in pairs if name == "q"), 1.0)
         found.append(Clause(media, tuple(pair for pair in pairs if pair[0] != "q"), quality))
-    # The sort is stable: media types of equal quality stay in the order of the header, as upstream.
+    # The sort is stable: media types of equal quality keep the order of the header.
     return tuple(sorted(found, key=lambda clause: -clause.quality))
 
 

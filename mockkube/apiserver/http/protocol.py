@@ -108,7 +108,7 @@ def _refusal(error: http_exceptions.HttpProcessingError) -> web.Response:
 
 
 class Server(web.Server):
-    """aiohttp server that opens a `RequestHandler` for each connection."""
+    """aiohttp server with a connection handler for each connection."""
 
     def __init__(self, handler: Handler, **options: Any) -> None:
         super().__init__(handler)

@@ -34,7 +34,7 @@ _FIELDS_WITHIN: Final = {
 def to_bytes(value: Any, representation: Representation, *, pretty: bool = False) -> bytes:
     """Encode a JSON value as JSON or YAML."""
     if representation.media == YAML:
-        from mockkube.apiserver.http.yaml_text import to_yaml  # and PyYAML, when somebody asks for it
+        from mockkube.apiserver.http.yaml_text import to_yaml  # imports PyYAML, which few servers need
 
         return to_yaml(value)
     if pretty:
@@ -143,8 +143,7 @@ def _joined(resource: Resource, records: Sequence[Record]) -> list[Bulk]:
     """Join the items with commas."""
     if resource.whole_items:
         return in_parts(map(resource.body, records), between=b",")
-    # In the storage version all items begin with the same kind and apiVersion, which items of typed lists do not show:
-    # they are left out by joining the tails only.
+    # Items of typed lists show neither kind nor apiVersion: only what follows them, the tail, is joined.
     tails = (record.tail for record in records) if resource.home is resource else map(resource.tail, records)
     return in_parts(tails, first=b"{", between=b",{")
 

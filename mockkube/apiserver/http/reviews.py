@@ -43,12 +43,12 @@ def table(registry: Registry, authorizer: Authorizer, authenticator: Authenticat
     """Return the handlers of create-only kinds by group and plural."""
     functions: dict[tuple[str, str], Answer] = {
         (_AUTHENTICATION, "SelfSubjectReview"): lambda _, user: _who(registry, user),
-        (_AUTHENTICATION, "TokenReview"): lambda asked, _: _whose(authenticator, asked),
-        (_AUTHORIZATION, "SelfSubjectAccessReview"): lambda asked, user: _may(authorizer, asked, user),
-        (_AUTHORIZATION, "SelfSubjectRulesReview"): lambda asked, user: _all(authorizer, asked, user),
+        (_AUTHENTICATION, "TokenReview"): lambda review, _: _whose(authenticator, review),
+        (_AUTHORIZATION, "SelfSubjectAccessReview"): lambda review, user: _may(authorizer, review, user),
+        (_AUTHORIZATION, "SelfSubjectRulesReview"): lambda review, user: _all(authorizer, review, user),
     }
     for name in ("SubjectAccessReview", "LocalSubjectAccessReview"):
-        functions[_AUTHORIZATION, name] = lambda asked, _: _may(authorizer, asked, None)
+        functions[_AUTHORIZATION, name] = lambda review, _: _may(authorizer, review, None)
     handlers: dict[tuple[str, str], Review] = {("", "bindings"): _binding(registry)}
     for kind in KINDS:
         if (answer := functions.get((kind.group, kind.kind))) is not None:
@@ -92,10 +92,11 @@ def _binding(registry: Registry) -> Review:
 
 
 def _asked(registry: Registry, resource: Resource, exchange: Exchange, target: Target) -> Asked:
+    # A create-only kind has no objects below its collection.
     if target.name or target.misplaced or bool(target.namespace) != resource.kind.namespaced:
         raise NotFound.path()
-    call = Call(exchange.user, target.namespace, user_agent=exchange.user_agent, warnings=exchange.warnings)
-    return Asked(registry, resource, target, exchange, call)
+    scope = Call(exchange.user, target.namespace, user_agent=exchange.user_agent, warnings=exchange.warnings)
+    return Asked(registry, resource, target, exchange, scope)
 
 
 def _place(metadata: Object, namespace: str) -> None:
@@ -128,6 +129,7 @@ def _whose(authenticator: Authenticator, question: Object) -> Object:
     try:
         reviewed = authenticator.review(spec["token"], spec.get("audiences") or ())
     except InvalidCredentials as error:
+        # An invalid token is a result of the review, not an error of the request.
         question["status"] = {"user": {}, "error": str(error)}
     else:
         user, audiences = reviewed.user.info(), list(reviewed.audiences)

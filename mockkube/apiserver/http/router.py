@@ -51,7 +51,7 @@ class Router:
         self._metrics = metrics
         self._plain = plain
         self._proxy = proxy
-        self._chance = Chance()  # nothing that is stored knows these names
+        self._chance = Chance()  # not seeded: these ids are never stored
         self.streams = Streams()
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -62,31 +62,31 @@ class Router:
         # The id comes back as a response header, so a client's id is only taken if it cannot break the header.
         given_id = request.headers.get("Audit-Id", "")
         audit_id = given_id if given_id and given_id.isascii() and given_id.isprintable() else self._chance.uid()
-        exchange = Exchange(request, ANONYMOUS, {}, streams=self.streams, protobuf=protobuf, audit_id=audit_id)
+        context = Exchange(request, ANONYMOUS, {}, streams=self.streams, protobuf=protobuf, audit_id=audit_id)
         target: Target | None = None
         try:
-            exchange.query = query = parse_query(query_text)
+            context.query = query = parse_query(query_text)
             # upstream refuses a malformed `timeout` before it authenticates (filter WithRequestDeadline).
             judge_timeout(query)
-            exchange.user = self._user(request)
+            context.user = self._user(request)
             target = paths.parse(
                 request.method, _decoded(path, request), watch="watch" in query and flag(query, "watch")
             )
-            response = await self._dispatch(exchange, target, path)
+            response = await self._dispatch(context, target, path)
         except ApiError as error:
-            response = exchange.error(error)
+            response = context.error(error)
         # A document that the parser accepts can still be too deep for the recursive functions behind it.
         except RecursionError:
-            response = exchange.error(BadRequest(f"the request is nested too deeply: {documents.TOO_DEEP}"))
+            response = context.error(BadRequest(f"the request is nested too deeply: {documents.TOO_DEEP}"))
         except store_errors.Unavailable as error:
-            response = exchange.error(Unavailable(str(error)))
+            response = context.error(Unavailable(str(error)))
         # The client is gone, or aiohttp answers for itself: there is no response to build.
         except (ConnectionError, web.HTTPException):
             raise
-        except Exception as error:  # a bug must not take the server down, nor tell a client about its insides
+        except Exception as error:  # a bug must neither end the server nor show its internals to clients
             _LOG.error("%s %s: %s", request.method, path, "".join(traceback.format_exception(error)))
-            response = exchange.error(Internal("an unexpected error, see the server's log"))
-        self._observe(target, query=exchange.query, code=response.status, seconds=self._clock.monotonic() - started)
+            response = context.error(Internal("an unexpected error, see the server's log"))
+        self._observe(target, query=context.query, code=response.status, seconds=self._clock.monotonic() - started)
         return response
 
     def _user(self, request: web.BaseRequest) -> User:
@@ -102,8 +102,8 @@ class Router:
         exchange.user = self._doorkeeper.admit(asked, exchange.request.headers)
 
     async def _dispatch(self, exchange: Exchange, target: Target | None, path: str) -> web.StreamResponse:
-        # An APIService also claims paths below its group that are not resources (its discovery and OpenAPI), so this
-        # comes before the check for a resource path.
+        # An APIService also claims paths below its group that are no resources, like its discovery, so this comes
+        # before the check for a resource path.
         if (backend := self._proxy.backend(path)) is not None:
             self._admit(exchange, _asking(exchange, target, path))
             return await self._proxy.answer(exchange, backend)
@@ -128,13 +128,13 @@ class Router:
                 raise NotFound.path()
             return exchange.nothing_here()
         namespace = target.namespace if resource.kind.namespaced else ""
-        call = Call(
+        scope = Call(
             exchange.user, namespace, target.name, target.subresource, exchange.user_agent, warnings=exchange.warnings
         )
         if resource.kind.deprecation:
-            call.warn([resource.kind.deprecation])
+            scope.warn([resource.kind.deprecation])
         choose = subresources.handler_of if target.subresource else handlers.handler_of
-        return await choose(target, resource)(Asked(registry, resource, target, exchange, call))
+        return await choose(target, resource)(Asked(registry, resource, target, exchange, scope))
 
     async def _tell(self, registry: Registry, target: Target, exchange: Exchange) -> web.StreamResponse:
         """Answer a subresource that a group serves for an object of the core group (metrics, flagz, statusz)."""
@@ -150,9 +150,9 @@ class Router:
             raise NotFound.path()
         if target.verb != "get":
             raise MethodNotAllowed
-        call = Call(exchange.user, target.namespace, target.name, target.subresource, exchange.user_agent)
+        scope = Call(exchange.user, target.namespace, target.name, target.subresource, exchange.user_agent)
         page = registry.family.pages[target.group, target.resource, target.subresource]
-        response: web.StreamResponse = await page(Asked(registry, resource, target, exchange, call))
+        response: web.StreamResponse = await page(Asked(registry, resource, target, exchange, scope))
         return response
 
     def _observe(self, target: Target | None, *, query: Query, code: int, seconds: float) -> None:

@@ -127,7 +127,7 @@ class _Sender:
 
     @property
     def ending(self) -> bool:
-        """Whether the timeout is near; then a bookmark is only sent to a client that lags behind."""
+        """True if the timeout is near; then a bookmark is only sent to a client that lags behind."""
         return self.ends_at - LAST_BOOKMARK_SECONDS <= asyncio.get_running_loop().time()
 
     def quiet_seconds(self) -> float:

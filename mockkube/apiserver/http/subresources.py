@@ -65,8 +65,8 @@ async def bind(asked: Asked) -> web.StreamResponse:
     # A Binding posted to the namespace's `bindings` has no name in its path.
     if asked.call.name and name != asked.call.name:
         raise BadRequest("name in URL does not match name in Binding object")
-    call = Call(asked.call.user, asked.call.namespace, name, "binding", asked.call.user_agent)
-    await binding.bind(asked.resource, call, given, wanted)
+    scope = Call(asked.call.user, asked.call.namespace, name, "binding", asked.call.user_agent)
+    await binding.bind(asked.resource, scope, given, wanted)
     return asked.say(status_success(code=201), status=201)
 
 
@@ -95,6 +95,7 @@ async def connect(asked: Asked) -> web.StreamResponse:
     await asked.resource.services.cache.fresh()
     name, port = asked.call.name, ""
     if asked.call.subresource == "proxy":
+        # Only proxied names may carry a scheme and a port.
         name, port = split_name_port(name, asked.resource.plural.removesuffix("s"))
     record = asked.resource.record(asked.call.namespace, name)
     if record is None:

@@ -47,15 +47,16 @@ async def create(asked: Asked) -> web.StreamResponse:
 
 
 def _answer(asked: Asked, request: Object) -> Object:
-    services, call = asked.resource.services, asked.call
+    services, scope = asked.resource.services, asked.call
     _check_identity(asked, request["metadata"])
-    record = asked.resource.record(call.namespace, call.name)
+    record = asked.resource.record(scope.namespace, scope.name)
     if record is None:
-        raise NotFound.object("", "serviceaccounts", call.name)
+        raise NotFound.object("", "serviceaccounts", scope.name)
     account, now = record.load(), services.clock.now()
     _check_uid(asked, request["metadata"].get("uid", ""), account["metadata"]["uid"])
     spec = request.setdefault("spec", {})
     spec["expirationSeconds"] = spec.get("expirationSeconds") or SECONDS_DEFAULT
+    # The response shows the defaults, so they are filled into the spec itself.
     spec["audiences"] = spec.get("audiences") or [services.accounts.issuer]
     spec.setdefault("boundObjectRef", None)
     if errors := _complaints(spec):
@@ -70,13 +71,13 @@ def _answer(asked: Asked, request: Object) -> Object:
 
 
 def _check_identity(asked: Asked, metadata: ReadOnlyObject) -> None:
-    call = asked.call
-    if metadata.get("namespace", call.namespace) != call.namespace:
+    scope = asked.call
+    if metadata.get("namespace", scope.namespace) != scope.namespace:
         raise BadRequest(creation.MISPLACED)
-    name = metadata.get("name") or call.name
-    if name != call.name:
+    name = metadata.get("name") or scope.name
+    if name != scope.name:
         error = invalid("metadata.name", name, "must match the service account name if specified")
-        raise Invalid(_GROUP, "TokenRequest", call.name, [error])
+        raise Invalid(_GROUP, "TokenRequest", scope.name, [error])
 
 
 def _check_uid(asked: Asked, given: str, actual: str) -> None:
@@ -87,6 +88,7 @@ def _check_uid(asked: Asked, given: str, actual: str) -> None:
     gate = "TokenRequestServiceAccountUIDValidation"
     if asked.resource.services.caps.enabled(gate):
         raise Conflict.object(_GROUP, "TokenRequest", asked.call.name, differ)
+    # upstream: versions before the gate issue the token and only warn.
     future = f"{differ} but {gate} is not enabled. In the future, this will return a conflict error"
     asked.call.warn([future])
 
@@ -110,6 +112,7 @@ def _terms(asked: Asked, spec: ReadOnlyObject, bound: _Bound, now: datetime) -> 
         audiences=spec["audiences"],
         issued=now,
         expires=expires,
+        # The `jti` claim, by which audit logs tell tokens apart.
         identity=services.chance.uid(),
         bound=bound.obj,
         node=bound.node,
@@ -149,5 +152,6 @@ def _found(asked: Asked, plural: str, name: str) -> Object | None:
 
 def _node_of(asked: Asked, pod: ReadOnlyObject) -> ReadOnlyObject | None:
     """Return the node of a pod; only its name if the node does not exist."""
+    # upstream binds to the node's name even if the Node object does not exist (any more).
     name = pod["spec"].get("nodeName")
     return (_found(asked, "nodes", name) or {"metadata": {"name": name}}) if name else None

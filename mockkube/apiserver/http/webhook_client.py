@@ -94,6 +94,7 @@ async def _body(response: aiohttp.ClientResponse) -> bytes:
     """Return the response body, cut off soon after the largest allowed size."""
     body = bytearray()
     async for part in response.content.iter_any():
+        # A single `read(n)` would return only what has arrived by then.
         body += part
         if len(body) > _ANSWER_BYTES_MAX:
             break
@@ -113,7 +114,7 @@ def _path(service: ReadOnlyObject) -> str:
 
 
 def _why(error: Exception) -> str:
-    """Return the text of a connection error in Go's words, as far as it is a common one."""
+    """Return the text of a connection error in Go's words, if it is a common one."""
     match error:
         case aiohttp.ClientConnectorCertificateError():
             why = str(error.certificate_error)
@@ -128,6 +129,7 @@ def _why(error: Exception) -> str:
 def _answer(status: int, body: bytes, media: str) -> Any:
     if status == 404:
         raise CallFailed("the server could not find the requested resource")
+    # Redirects and other codes below 400 count as responses; their bodies are parsed like any other.
     if status >= 400 or status < 200:
         text = body[:200].decode(errors="replace").strip() if media.startswith("text/") else "unknown"
         raise CallFailed(f'an error on the server ("{text}") has prevented the request from succeeding')

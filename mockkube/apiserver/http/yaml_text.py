@@ -29,7 +29,7 @@ def _looks_like_text(value: str) -> bool:
     return tag == "tag:yaml.org,2002:str"
 
 
-_RESOLVER: Final = yaml.make_resolver.Resolver()
+_RESOLVER: Final = yaml.resolver.Resolver()
 _Dumper.add_representer(str, _text)
 
 

@@ -44,7 +44,7 @@ def _unheard(warnings: Sequence[str]) -> None:
 
 
 class LocalClient:
-    """Client of the API server that a `LocalDoor` leads to; it outlives restarts of the server.
+    """Client of the API server at a local endpoint; it outlives restarts of the server.
 
     `sight` decodes objects as the component's version does, None for the server's version. `writes` are the options of
     its writes; `heard` receives the warnings of each response, errors included.
@@ -68,12 +68,14 @@ class LocalClient:
     ) -> "_Request":
         desk = self._door.desk()
         view = desk.view(kind, self._sight)
-        call = Call(self._user, key.namespace, key.name, subresource, self.identity.user_agent)
+        scope = Call(self._user, key.namespace, key.name, subresource, self.identity.user_agent)
+        # As in a path of HTTP: a cluster-scoped kind has no namespace.
         if not view.resource.kind.namespaced:
-            call.namespace = ""
-        return _Request(desk, view, call, verb, options, self._writes.field_validation, self._heard)
+            scope.namespace = ""
+        return _Request(desk, view, scope, verb, options, self._writes.field_validation, self._heard)
 
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
+        """Return the current object."""
         with self._ask("get", kind, key) as request:
             resource = request.resource
             await resource.services.cache.fresh()
@@ -83,18 +85,21 @@ class LocalClient:
             return request.view.show(record)
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
+        """Return the selected objects."""
         options = _options(selection)
         with self._ask("list", kind, Key(selection.namespace, ""), options=options) as request:
             page = await listing.page(request.resource, request.call.namespace, options)
             return Listed([request.view.show(record) for record in page.records], str(page.revision))
 
     async def watch(self, kind: str, selection: Selection, after: str) -> LocalWatch:
+        """Watch the selected objects from a resource version on; raise Expired if it is too old."""
         options = _options(selection, after)
         with self._ask("watch", kind, Key(selection.namespace, ""), options=options) as request:
             opened = await watching.watch(request.resource, request.call.namespace, options)
             return LocalWatch(opened, request.view, request.desk.watches)
 
     async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
+        """Create an object, or a subresource (binding, eviction) of the object `name`."""
         # Reviews are not stored, so the registry has no resource for them.
         if kind == reviews.REVIEW:
             return reviews.answer(self._door.desk().authorizer, self._user, obj)
@@ -107,6 +112,7 @@ class LocalClient:
             return request.view.show(await creation.create(request.resource, request.call, decoded, self._writes))
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
+        """Replace an object; raise Conflict if its resource version is outdated."""
         metadata = obj["metadata"]
         key = Key(metadata.get("namespace", ""), metadata.get("name", ""))
         with self._ask("update", kind, key, subresource=subresource) as request:
@@ -119,6 +125,7 @@ class LocalClient:
     async def patch(
         self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
+        """Apply a patch to an object."""
         with self._ask("patch", kind, key, subresource=subresource) as request:
             if media not in request.resource.patch_types:
                 raise UnsupportedMediaType(f"the body of the request was in an unknown format: {media}")
@@ -131,10 +138,12 @@ class LocalClient:
             return request.view.show((await write(request.resource, request.call, given, self._writes)).record)
 
     async def delete(self, kind: str, key: Key, how: Deletion = DEFAULT) -> None:
+        """Delete an object; finalizers or its grace period may keep it."""
         with self._ask("delete", kind, key) as request:
             await deletion.delete(request.resource, request.call, _deletion(how))
 
     async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DEFAULT) -> None:
+        """Delete the selected objects."""
         options, wanted = _options(selection), _deletion(how)
         with self._ask("deletecollection", kind, Key(selection.namespace, ""), options=options) as request:
             listed = await listing.page(request.resource, request.call.namespace, options)
@@ -173,6 +182,7 @@ class _Request:
         return resource.decode(obj, self.call, self.field_validation)
 
     def __enter__(self) -> Self:
+        # Counted before authorization, so that a stopping server waits for this request, too.
         self.desk.inside += 1
         self.started = self.desk.clock.monotonic()
         try:
@@ -205,11 +215,11 @@ class _Request:
                 self._leave(0)
 
     def _admit(self) -> None:
-        call, resource, options = self.call, self.resource, self.options
+        scope, resource, options = self.call, self.resource, self.options
         requirements = options.fields.requirements if options is not None else ()
-        name = call.name or (options is not None and options.fields.exact("metadata.name")) or ""
+        name = scope.name or (options is not None and options.fields.exact("metadata.name")) or ""
         attributes = Attributes(
-            call.user, self.verb, resource.group, resource.plural, call.subresource, call.namespace, name,
+            scope.user, self.verb, resource.group, resource.plural, scope.subresource, scope.namespace, name,
             fields=requirements,
         )  # fmt: skip
         decision = self.desk.authorizer.decide(attributes)
@@ -231,9 +241,11 @@ class _Request:
         if not desk.inside:
             desk.left.set()
         if code:
-            call, resource = self.call, self.resource
-            verb, scope = verb_label(self.verb), scope_label(self.verb, call.namespace, call.name)
-            labels = RequestLabels("", resource.group, resource.plural, scope, call.subresource, verb, resource.version)
+            request_scope, resource = self.call, self.resource
+            verb, scope = verb_label(self.verb), scope_label(self.verb, request_scope.namespace, request_scope.name)
+            labels = RequestLabels(
+                "", resource.group, resource.plural, scope, request_scope.subresource, verb, resource.version
+            )
             now = desk.clock.monotonic()
             desk.metrics.observe(labels, code, now - self.started)
             if code >= _REFUSED:
@@ -243,11 +255,11 @@ class _Request:
         """Log a failed request as upstream does with `-v=3`, without the reason."""
         # upstream 1.36: staging/src/k8s.io/apiserver/pkg/server/httplog/httplog.go
         # differs: successful requests are not logged, as components send far too many of them.
-        call, resource = self.call, self.resource
-        namespace = ("namespaces", call.namespace) if call.namespace else ()
+        scope, resource = self.call, self.resource
+        namespace = ("namespaces", scope.namespace) if scope.namespace else ()
         root = ("apis", resource.group) if resource.group else ("api",)
-        parts = (*root, resource.version, *namespace, resource.plural, call.name, call.subresource)
-        uri, agent = quoted("/" + "/".join(filter(None, parts))), quoted(call.user_agent)
+        parts = (*root, resource.version, *namespace, resource.plural, scope.name, scope.subresource)
+        uri, agent = quoted("/" + "/".join(filter(None, parts))), quoted(scope.user_agent)
         text = f'"HTTP" verb="{verb}" URI={uri} userAgent={agent} resp={code}'
         self.desk.log.write(now, LogLine(Level.INFO, text, _HTTP_VERBOSITY))
 

@@ -64,6 +64,7 @@ class Desk:
             # metadata, which all versions share, and the webhook is not called.
             view = self._view(resource.home if resource.converted else resource, sight)
             if view is not None:
+                # The first group with a kind of this name wins; the second form names the group.
                 views.setdefault(resource.kind.kind, view)
                 views.setdefault(f"{resource.kind.kind}.{resource.group}", view)
         return views

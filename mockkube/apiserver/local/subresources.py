@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from mockkube.api import complaints
-from mockkube.api.codec import Found, DecodingError
+from mockkube.api.codec import DecodingError, Found
 from mockkube.api.errors import BadRequest, MethodNotAllowed
 from mockkube.api.types import Object
 from mockkube.apiserver.http.exchange import status_success

@@ -9,7 +9,7 @@ from mockkube.apiserver.registry import watching
 from mockkube.apiserver.registry.cache import Change, ChangeType, Record
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.watching import Seen, has_room
-from mockkube.client.protocol import WatchEnded, EventType, WatchEvent
+from mockkube.client.protocol import EventType, WatchEnded, WatchEvent
 from mockkube.client.sight import ObjectDecoder
 from mockkube.runtime.steps import Signal
 
@@ -109,6 +109,7 @@ class LocalWatch:
         self._lagged = self._ended = False
         self._reached = ""
         """Resource version at which the watch ended."""
+        # The registry's watch only serves as a filter from here on; its own listener would queue every event twice.
         watch.close()
         self._collection.listeners[self._offer] = None
         self._collection.watches[self.end] = None
@@ -117,10 +118,12 @@ class LocalWatch:
         view.watched += 1
 
     def ready(self) -> bool:
+        """Return whether `take` returns events or raises."""
         return bool(self._waiting) or self._lagged or self._ended
 
     def take(self, count_max: int = 0) -> list[WatchEvent]:
         """Return events in order, at most `count_max`; raise Expired or WatchEnded after the last one."""
+        # Events are decoded here and not when they arrive: a watcher that lists again never pays for those it missed.
         waiting, show = self._waiting, self._view.show
         if not waiting:
             self._say_why()
@@ -138,6 +141,7 @@ class LocalWatch:
             raise WatchEnded(self._reached)
 
     async def close(self) -> None:
+        """Stop the watch and drop its events."""
         self._leave()
         self._waiting.clear()
         self._ended = True

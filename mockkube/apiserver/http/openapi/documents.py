@@ -39,6 +39,7 @@ def third(operations: Iterable[Operation], schemas: Schemas, about: tuple[str, s
     chosen = list(operations)
     found = schemas.reached(_types(chosen))
     components: Object = {"securitySchemes": _SECURITY}
+    # A document of discovery paths alone refers to no types, and then has no `schemas`.
     if found:
         components["schemas"] = found if about is None else _narrowed(found, {("", "v1"), about})
     paths = {path: _third_item(methods, schemas) for path, methods in _by_path(chosen)}

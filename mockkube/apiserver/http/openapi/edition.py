@@ -66,6 +66,7 @@ class Edition:
 
     def index(self) -> bytes:
         """Return the list of v3 documents with their URLs."""
+        # All v3 documents are built for the index, as their URLs contain the hash of their content.
         paths = {place: {"serverRelativeURL": self.third(place).url(place)} for place in self.places}
         return orjson.dumps({"paths": paths})
 

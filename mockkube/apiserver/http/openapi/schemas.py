@@ -103,6 +103,7 @@ class Schemas:
     def _build(self, definition: str) -> Object:
         raw = self._schema.definitions[definition]
         whole = {key: value for key, value in raw.items() if key not in ("properties", "type", "oneOf", "enum")}
+        # swagger 2.0 has no `oneOf`: a quantity or int-or-string is shown as a string.
         if definition in _UNIONS:
             return whole | (_UNIONS if self._prefix == V3 else _TEXTS)[definition]
         if "type" in raw:
@@ -118,6 +119,7 @@ class Schemas:
         if field.name in self._schema.added(self._schema.node(definition)):
             return self._added_value(field.node, raw)
         shown = self._value(field.node, raw)
+        # The published schemas restrict apiVersion and kind of each type to one value, which OpenAPI documents do not.
         if field.name not in ("apiVersion", "kind") or "enum" not in raw:
             self._close(shown, definition, field.name)
         default = _at(self._schema.version, _facts()["defaults"].get(definition, {}).get(field.name, {}))

@@ -51,6 +51,7 @@ class OpenApi:
     def _current(self) -> Edition:
         """Return the documents of what is served now; kinds come and go with CRDs."""
         served, definitions = self._registry.served_kinds(), self._custom()
+        # Compared by value: kinds and schemas change rarely, building documents is expensive.
         if (served, definitions) != (self._edition.served, self._edition.definitions):
             self._edition = Edition(served, self._registry.schema, definitions)
         return self._edition
@@ -109,7 +110,7 @@ def _unchanged(exchange: Exchange, tag: str) -> web.Response | None:
     if tag not in tags and "*" not in tags:
         return None
     response = exchange.respond(b"", status=304)
-    del response.headers["Content-Type"]  # it would replace what the client has kept
+    del response.headers["Content-Type"]  # it would replace the cached one
     return response
 
 
