@@ -1,6 +1,6 @@
-"""The keys of one cluster: a CA, the server's certificate, the administrator's; made once, kept while valid.
+"""Certificates of one cluster: CA, API server, administrator, front proxy; created once, kept while valid.
 
-Reading what is kept needs no cryptography library, which would cost more of the start than everything else here.
+Checking existing ones needs no cryptography library, whose import would take longer than the rest of the start.
 """
 
 import json
@@ -35,58 +35,58 @@ LOOPBACK: Final = ("127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """Where the keys and certificates of one cluster are."""
+    """Paths of a cluster's keys and certificates."""
 
     directory: Path
 
     @property
     def authority(self) -> Path:
-        """The CA's certificate: what clients trust."""
+        """Certificate of the CA, which clients trust."""
         return self.directory / "ca.crt"
 
     @property
     def authority_key(self) -> Path:
-        """The CA's key."""
+        """Key of the CA."""
         return self.directory / "ca.key"
 
     @property
     def serving(self) -> Path:
-        """The server's certificate."""
+        """Certificate of the API server."""
         return self.directory / "apiserver.crt"
 
     @property
     def serving_key(self) -> Path:
-        """The server's key."""
+        """Key of the API server."""
         return self.directory / "apiserver.key"
 
     @property
     def admin(self) -> Path:
-        """The administrator's client certificate."""
+        """Client certificate of the administrator."""
         return self.directory / "admin.crt"
 
     @property
     def admin_key(self) -> Path:
-        """The administrator's key."""
+        """Key of the administrator."""
         return self.directory / "admin.key"
 
     @property
     def front_proxy_authority(self) -> Path:
-        """The certificate of who certifies the front proxy: a CA of its own, so that no client can pass for it."""
+        """Certificate of the front proxy's CA; separate, so that no client of the cluster's CA can act as one."""
         return self.directory / "front-proxy-ca.crt"
 
     @property
     def front_proxy(self) -> Path:
-        """What the server shows to those behind it."""
+        """Client certificate of the API server for aggregated API servers."""
         return self.directory / "front-proxy-client.crt"
 
     @property
     def front_proxy_key(self) -> Path:
-        """Its key."""
+        """Key of the front proxy."""
         return self.directory / "front-proxy-client.key"
 
     @property
     def facts(self) -> Path:
-        """Until when the certificates hold, and for which names: written last, so that it vouches for the rest."""
+        """Expiry and host names of the certificates; written last, so that its presence means that all are complete."""
         return self.directory / "certificates.json"
 
     def files(self) -> tuple[Path, ...]:
@@ -102,14 +102,14 @@ class Certificates:
         )
 
     def of_front_proxy(self) -> tuple[Path, Path, Path]:
-        """Return the certificate of who certifies the front proxy, its own, and its key."""
+        """Return the front proxy's CA, certificate and key."""
         return self.front_proxy_authority, self.front_proxy, self.front_proxy_key
 
 
 def keep_certificates(directory: Path, names: Sequence[str], *, now: datetime) -> Certificates:
-    """Return certificates under which the server may be called each of `names`; OSError if they cannot be kept.
+    """Return certificates valid for these host names, creating missing ones; OSError if they cannot be written.
 
-    The CA survives a change of names and a renewal, so that clients that trust it go on doing so.
+    The CA survives a change of names and a renewal, so that clients keep trusting it.
     """
     certificates = Certificates(directory)
     hosts = tuple(dict.fromkeys((*SERVICE_NAMES, *LOOPBACK, *names)))
@@ -120,6 +120,7 @@ def keep_certificates(directory: Path, names: Sequence[str], *, now: datetime) -
 
 
 def _usable(certificates: Certificates, hosts: Sequence[str], now: datetime) -> bool:
+    """Return whether all files exist, last long enough, and cover the hosts."""
     try:
         facts = json.loads(certificates.facts.read_bytes())
         until = datetime.fromisoformat(facts["notAfter"])
@@ -133,7 +134,7 @@ def _usable(certificates: Certificates, hosts: Sequence[str], now: datetime) -> 
 
 
 def _issue(certificates: Certificates, hosts: Sequence[str], now: datetime) -> None:
-    """Make and keep what is missing, the CA included when there is none to go on with."""
+    """Create and write missing certificates, and a CA if there is no valid one."""
     authority, key = _kept_authority(certificates, now) or _new_authority(certificates, now)
     until = min(now + LIFETIME, authority.not_valid_after_utc)
     serving = _Leaf("kube-apiserver", (), tuple(hosts), now, until)
@@ -146,7 +147,7 @@ def _issue(certificates: Certificates, hosts: Sequence[str], now: datetime) -> N
 
 
 def _issue_front_proxy(certificates: Certificates, now: datetime, until: datetime) -> None:
-    """Certify the front proxy; the key of who does is forgotten, so that nobody else is."""
+    """Issue the front proxy's certificate; its CA key is never stored, so nothing else can be issued."""
     authority, key = _self_signed("mockkube-front-proxy-ca", now)
     client = _Leaf("front-proxy-client", (), (), now, until)
     _write(certificates.front_proxy, certificates.front_proxy_key, *_leaf(client, authority, key))
@@ -156,6 +157,7 @@ def _issue_front_proxy(certificates: Certificates, now: datetime, until: datetim
 def _kept_authority(
     certificates: Certificates, now: datetime
 ) -> "tuple[x509.Certificate, EllipticCurvePrivateKey] | None":
+    """Load the CA; None if it is missing, damaged or expires within a certificate's lifetime."""
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -197,7 +199,7 @@ def _self_signed(common_name: str, now: datetime) -> "tuple[x509.Certificate, El
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """A certificate to be issued: for a server if it has hosts, else for a client."""
+    """Certificate to issue: for a server if it has hosts, else for a client."""
 
     name: str
     groups: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""What each component of a cluster is told, and what it can do: its own version and gates over those of the cluster.
+"""Version and feature gates of each component: its own over those of the cluster.
 
-A component's own gates are judged as its binary judges its flags. Those of the whole cluster are judged at the version
-of the whole cluster; a component that cannot follow one of them goes without it.
+A component's own gates are validated as its binary validates its flags. Gates of the whole cluster are validated at the
+cluster's version; a component that does not support one of them ignores it.
 """
 
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.errors import FlagError
-from mockkube.features.flags import Notice, validate_gates
+from mockkube.features.flags import FlagNotice, validate_gates
 from mockkube.features.gates import State, effective, registry, states
-from mockkube.features.skew import unsupported
+from mockkube.features.skew import find_unsupported
 from mockkube.features.stages import Maturity
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
@@ -32,7 +32,7 @@ _REMEMBERED_MAX: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What one component is told, and what follows from it."""
+    """Version and gates that one component was asked to have."""
 
     component: str
     version: Version
@@ -40,15 +40,15 @@ class Settings:
     trains: tuple[ReleaseTrain, ...]
 
     def capabilities(self) -> Capabilities:
-        """Return the version and the gates that are on."""
+        """Return the version and the enabled gates."""
         return _capabilities(self._told)
 
     def states(self) -> list[State]:
-        """Return every gate the component reports."""
+        """Return every gate that the component reports."""
         return list(_states(self._told))
 
-    def judge(self) -> tuple[Notice, ...]:
-        """Return what the component logs when it starts; FlagError if it does not."""
+    def judge(self) -> tuple[FlagNotice, ...]:
+        """Return what the component would log when it starts; FlagError if it would not start."""
         return _judged(self._told)
 
     @property
@@ -56,8 +56,8 @@ class Settings:
         return self.component, self.version, tuple(sorted(self.feature_gates.items())), self.trains
 
 
+# Hashable form of the settings, key of the caches below: they are read with each request to a component's pages.
 _Told = tuple[str, Version, tuple[tuple[str, bool], ...], tuple[ReleaseTrain, ...]]
-"""What a component is told, as what follows from it is remembered by: it is asked for again and again."""
 
 
 @lru_cache(maxsize=_REMEMBERED_MAX)
@@ -73,13 +73,13 @@ def _states(told: _Told) -> tuple[State, ...]:
 
 
 @lru_cache(maxsize=_REMEMBERED_MAX)
-def _judged(told: _Told) -> tuple[Notice, ...]:
+def _judged(told: _Told) -> tuple[FlagNotice, ...]:
     component, version, gates, trains = told
     return validate_gates(dict(gates), component, version, trains=trains).warnings
 
 
 def settings_of(configuration: ClusterConfiguration, component: str) -> Settings:
-    """Return what a component is told: `kubelet.n1` before `kubelet` before the whole cluster."""
+    """Return a component's settings: `kubelet.n1` before `kubelet` before the whole cluster."""
     own = own_of(configuration, component)
     version = own.version or configuration.version
     trains = configuration.release_trains
@@ -88,63 +88,69 @@ def settings_of(configuration: ClusterConfiguration, component: str) -> Settings
 
 
 def own_of(configuration: ClusterConfiguration, component: str) -> ComponentConfiguration:
-    """Return what was said of a component, or of the fleet it is one of."""
+    """Return the configuration of a component itself, merged with that of all components of its name."""
     name, _, replica = component.partition(".")
     own = configuration.components.get(name, _NOTHING)
     return configuration.components.get(component, _NOTHING).over(own) if replica else own
 
 
-def judge(configuration: ClusterConfiguration) -> dict[Notice, list[str]]:
-    """Return what would be logged at the start, and by whom; ConfigurationError, in upstream's words, for a refusal."""
-    whole = Settings(API_SERVER, configuration.version, configuration.feature_gates, configuration.release_trains)
+def judge(configuration: ClusterConfiguration) -> dict[FlagNotice, list[str]]:
+    """Return start-up notices with the components that log them; ConfigurationError for invalid gates.
+
+    The error is in upstream's words.
+    """
+    cluster_settings = Settings(API_SERVER, configuration.version, configuration.feature_gates, configuration.release_trains)
     try:
-        whole.judge()
+        cluster_settings.judge()
     except FlagError as error:
         raise ConfigurationError(f"--feature-gates: {error}") from None
-    heard: dict[Notice, list[str]] = {}
+    notices: dict[FlagNotice, list[str]] = {}
     for component in components_of(configuration):
         try:
             for notice in settings_of(configuration, component).judge():
-                heard.setdefault(notice, []).append(component)
+                notices.setdefault(notice, []).append(component)
         except FlagError as error:
             raise ConfigurationError(f"feature gates of {component}: {error}") from None
-    return heard | _judge_skew(configuration)
+    return notices | _judge_skew(configuration)
 
 
-def _judge_skew(configuration: ClusterConfiguration) -> dict[Notice, list[str]]:
+def _judge_skew(configuration: ClusterConfiguration) -> dict[FlagNotice, list[str]]:
+    """Return version skew outside the policy as notices; ConfigurationError if the policy is enforced."""
     running = [name for name in components_of(configuration) if not left_out(configuration, name)]
     reasons = skews({name: settings_of(configuration, name).version for name in running})
     if reasons and configuration.skew_policy == "enforce":
         raise ConfigurationError(f"--skew-policy=enforce: {reasons[0]}: choose versions that go together, or warn")
     if configuration.skew_policy == "ignore":
         return {}
-    return {Notice("warning", reason): ["version skew"] for reason in reasons}
+    return {FlagNotice("warning", reason): ["version skew"] for reason in reasons}
 
 
 def skews(versions: Mapping[str, Version], component: str | None = None) -> list[str]:
-    """Return what is outside the version skew policy, of all components or of one."""
-    return [finding.reason for finding in unsupported(versions, component)]
+    """Return violations of the version skew policy, of all components or of one."""
+    return [finding.reason for finding in find_unsupported(versions, component)]
 
 
 def left_out(configuration: ClusterConfiguration, component: str) -> bool:
-    """Whether the cluster is to do without this component."""
+    """Return whether `--without` excludes the component."""
     return _PARTS.get(component.partition(".")[0]) in configuration.without
 
 
 def components_of(configuration: ClusterConfiguration) -> tuple[str, ...]:
-    """Return the components there always are, and those that were named."""
+    """Return the components that every cluster has, and those in the configuration."""
     return tuple(dict.fromkeys((*SINGLE, *configuration.components)))
 
 
 def _followed(
     gates: Mapping[str, bool], component: str, version: Version, trains: tuple[ReleaseTrain, ...]
 ) -> Mapping[str, bool]:
-    """Return the gates that the component, at its version, can be given without a refusal."""
+    """Return the gates that the component can be given at its version without an error."""
     known, at = registry(version, trains, component), EffectiveVersion.of(version)
-    followed = {}
+    supported = {}
     for gate, value in known.canonical(gates).items():
         stage = known.stage(gate, at) if gate in known.histories else None
+        # An older component does not know newer gates, and one whose gate is locked would refuse another value: a real
+        # operator would leave the flag out there.
         if stage is None or stage.maturity is Maturity.PRE_ALPHA or (stage.locked and stage.default != value):
             continue
-        followed[gate] = value
-    return followed
+        supported[gate] = value
+    return supported

@@ -1,6 +1,6 @@
-"""What a cluster is told: flags before variables before the file before defaults, each value checked where it is said.
+"""Configuration of a cluster: flags override environment variables, these the file, this the defaults.
 
-Read `ClusterConfiguration` for what there is to say, `SETTINGS` for how each is spelled, `resolve` for how they meet.
+`ClusterConfiguration` holds the result, `SETTINGS` the spelling of each setting, `resolve` merges the layers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -52,7 +52,7 @@ MEMORY: Final = "memory:"
 
 @dataclass(frozen=True, slots=True)
 class ClusterConfiguration:
-    """Everything a cluster is started with."""
+    """Everything that a cluster is started with."""
 
     name: str = "default"
     bind: str = "127.0.0.1"
@@ -70,20 +70,20 @@ class ClusterConfiguration:
     set_context: bool = False
     ready_file: Path | None = None
     tls: bool = True
+    # Host names besides those of loopback that clients may use for a server without TLS.
     allowed_hosts: tuple[str, ...] = ()
-    """Names, besides those of loopback, that clients may call a server by that has no TLS."""
     token: str | None = None  # None: a random one, kept with the cluster
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
+    # A KubeSchedulerConfiguration.
     scheduler_config: Mapping[str, Any] | None = None
-    """A KubeSchedulerConfiguration."""
+    # Value of `--controllers`; empty: those that run by default.
     controllers: tuple[str, ...] = ()
-    """Which controllers run, as `--controllers` says it; empty: those that run by default."""
+    # Other flags of the controller manager by name: see `component_flags`.
     controller_manager: Mapping[str, Any] = field(default_factory=dict)
-    """What the controller manager is told by other flags of its own: see `part_flags`."""
     log_level: str = "warning"
+    # Names of settings that some layer gave; a restart applies only these over persisted settings.
     given: frozenset[str] = field(default=frozenset(), compare=False)
-    """The names of what was said at all, by whatever layer; the rest is as defaults have it."""
 
     @property
     def ephemeral(self) -> bool:
@@ -97,30 +97,30 @@ class ClusterConfiguration:
 
     @property
     def newest(self) -> Version:
-        """The newest version there can be: that of the schemas, or where a release train goes beyond."""
+        """Newest version that components may have: that of the schemas, or of a release train beyond."""
         return newest(self.release_trains)
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One field of the configuration: its name in Python, and how a value is read."""
+    """One setting: its name in Python and the parser of its values."""
 
     name: str
     read: Reader
 
     @property
     def flag(self) -> str:
-        """How a flag spells it: `--ready-file`."""
+        """Spelling as a flag, like `--ready-file`."""
         return f"--{self.name.replace('_', '-')}"
 
     @property
     def variable(self) -> str:
-        """How the environment spells it: `MOCKKUBE_READY_FILE`."""
+        """Spelling as an environment variable, like `MOCKKUBE_READY_FILE`."""
         return f"MOCKKUBE_{self.name.upper()}"
 
     @property
     def key(self) -> str:
-        """How a file spells it: `readyFile`."""
+        """Spelling as a key of the configuration file, like `readyFile`."""
         first, *rest = self.name.split("_")
         return first + "".join(word.capitalize() for word in rest)
 
@@ -162,11 +162,10 @@ Values = dict[str, Any]
 def resolve(
     flags: Mapping[str, Any], environment: Mapping[str, str], config_file: Path | None = None
 ) -> ClusterConfiguration:
-    """Return what is meant; ConfigurationError for the first thing that cannot be.
+    """Return the merged configuration; ConfigurationError for the first invalid value.
 
-    `flags` holds, by Python name, what was given on the command line and nothing else. Gates, components and flags of
-    the controller manager are merged entry by entry, proposals add up, any other value replaces that of the lower
-    layer.
+    `flags` holds, by Python name, the flags given on the command line and nothing else. Gates, components and flags of
+    the controller manager are merged entry by entry, proposals add up, other values replace those of the lower layer.
     """
     if config_file is None and environment.get("MOCKKUBE_CONFIG"):
         config_file = Path(environment["MOCKKUBE_CONFIG"]).expanduser()
@@ -174,6 +173,7 @@ def resolve(
     for layer in (_of_file(config_file), _of_environment(environment), _of_flags(flags)):
         _lay_over(merged, layer)
     configuration = ClusterConfiguration(**_board_proposals(_split_gates(merged)), given=frozenset(merged))
+    # Only after merging: what must fit together may come from different layers.
     _check_together(configuration)
     return configuration
 
@@ -237,7 +237,7 @@ def _read_all(given: Iterable[tuple[Setting, Any, str]]) -> Values:
 
 
 def _one_database(layer: Values, place: str) -> Values:
-    """Say `ephemeral` in terms of `db`, so that either undoes what a lower layer said; refuse both at once."""
+    """Express `ephemeral` as a value of `db`, so that either overrides a lower layer; reject both together."""
     ephemeral = layer.pop("ephemeral", None)
     if ephemeral and "db" in layer:
         raise ConfigurationError(f"{place}: only one of the two can be meant: leave one out")
@@ -247,7 +247,7 @@ def _one_database(layer: Values, place: str) -> Values:
 
 
 def _one_token(layer: Values, place: str) -> Values:
-    """Take the token of a file as if it had been given itself; refuse both at once."""
+    """Treat the content of the token file as `token`; reject both together."""
     if "token_file" in layer:
         if "token" in layer:
             raise ConfigurationError(f"{place}: only one of the two can be meant: leave one out")
@@ -259,6 +259,7 @@ def _lay_over(merged: Values, layer: Values) -> None:
     for name, value in layer.items():
         lower = merged.get(name)
         if name == "components" and lower is not None:
+            # A component's version may come from the file and its gates from a flag: `over` merges field by field.
             merged[name] = lower | {key: own.over(lower.get(key, own)) for key, own in value.items()}
         elif name in ("feature_gates", "controller_manager") and lower is not None:
             merged[name] = lower | value
@@ -269,7 +270,7 @@ def _lay_over(merged: Values, layer: Values) -> None:
 
 
 def _split_gates(merged: Values) -> Values:
-    """Move gates given as `component:Gate` to their component; what `--component` itself says counts more."""
+    """Move gates written as `component:Gate` to their component; `--component` itself takes precedence."""
     components = dict(merged.get("components", {}))
     common = dict(_common(merged.get("feature_gates", {})))
     for key, setting in merged.get("feature_gates", {}).items():
@@ -281,7 +282,7 @@ def _split_gates(merged: Values) -> Values:
 
 
 def _board_proposals(merged: Values) -> Values:
-    """Return values whose release trains bring the proposals."""
+    """Replace `proposals` by release trains that carry them."""
     proposals = merged.pop("proposals", ())
     try:
         trains = with_proposals(merged.get("release_trains") or usual_trains(), proposals)

@@ -1,4 +1,4 @@
-"""What a snapshot holds: every entry of the cluster's store and the settings of its components, and putting it back."""
+"""Contents of a snapshot: every entry of the store and the specs of all components; saving and restoring them."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -15,41 +15,41 @@ from mockkube.api.types import Object
 
 ROOT: Final = "/registry/"
 FORMAT: Final = 1
+# Concurrent writes of a restore; the store combines them into few transactions.
 _TOGETHER_MAX: Final = 512
-"""How many writes are under way at once: they share transactions."""
 
 
 _Write = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Unreadable(Exception):
-    """These are not the contents of a snapshot, or those of a later mockkube."""
+    """Error: snapshot contents are damaged, or in the format of a later version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The state of a cluster at one moment."""
+    """State of a cluster at one moment."""
 
+    # Stored bytes by key; they are not decoded.
     entries: Mapping[str, bytes]
-    """Every key of the store with its value: what codecs make of that is their own affair."""
+    # Spec of each component by name.
     components: Mapping[str, Object]
-    """The spec of each component."""
 
     @classmethod
     async def of(cls, store: Store, revision: int, components: Mapping[str, Object]) -> Self:
-        """Return what the store held at a revision; Compacted if that is forgotten."""
+        """Read the store at a revision; Compacted if that is too old."""
         page = await store.list(ROOT, revision=revision)
         return cls({entry.key: entry.value for entry in page.entries}, components)
 
     def to_bytes(self) -> bytes:
-        """Return a line of settings, then a line for each entry."""
+        """Encode as lines of JSON: one for the components, then one for each entry."""
         head = orjson.dumps({"format": FORMAT, "components": dict(self.components)})
         lines = (orjson.dumps([key, value.decode()]) for key, value in self.entries.items())
         return b"\n".join([head, *lines, b""])
 
     @classmethod
     def read(cls, content: bytes) -> Self:
-        """Return what was written; Unreadable if it is not."""
+        """Decode contents; Unreadable if they are invalid."""
         try:
             first, *lines = content.splitlines()
             head = orjson.loads(first)
@@ -61,21 +61,22 @@ class Contents:
             raise Unreadable("it is damaged") from error
 
     async def put_into(self, store: Store) -> int:
-        """Make the store hold these entries and no others; return the revision at which it does.
+        """Make the store hold exactly these entries; return the revision after that.
 
-        Done a second time it writes nothing, so that one that was interrupted is finished by doing it again.
+        It can be repeated: a second time it writes nothing, so an interrupted restore is completed by another one.
         """
+        # Repeated until nothing differs: a concurrent writer may have changed keys in between.
         while writes := self._differences(store, (await store.list(ROOT)).entries):
             for first in range(0, len(writes), _TOGETHER_MAX):
                 await _together(writes[first : first + _TOGETHER_MAX])
         return await store.current_revision()
 
     def _differences(self, store: Store, present: Sequence[Entry]) -> list[_Write]:
-        """Return a write for each key that is not as it was."""
-        there = {entry.key: entry for entry in present}
+        """Return a write for each key that differs."""
+        present_by_key = {entry.key: entry for entry in present}
         writes: list[_Write] = [partial(_remove, store, entry) for entry in present if entry.key not in self.entries]
         for key, value in self.entries.items():
-            if (entry := there.get(key)) is None:
+            if (entry := present_by_key.get(key)) is None:
                 writes.append(partial(_create, store, key, value))
             elif entry.value != value:
                 writes.append(partial(_replace, store, entry, value))
@@ -92,7 +93,7 @@ async def _together(writes: Sequence[_Write]) -> None:
 
 
 async def _remove(store: Store, entry: Entry) -> None:
-    """Remove an entry; whoever was faster is seen in the next round."""
+    """Delete an entry; a conflict is left to the next round."""
     try:
         await store.delete(entry.key, expected=entry.revision)
     except Conflict:

@@ -1,4 +1,4 @@
-"""Into which kubeconfigs of the user a cluster was merged, so that whoever ends it takes it out again."""
+"""Contexts of a cluster in the user's kubeconfigs, recorded so that any process can remove them."""
 
 import json
 import logging
@@ -17,13 +17,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """The contexts of one cluster in files that belong to the user."""
+    """Contexts of one cluster in the user's kubeconfigs."""
 
     directory: StateDirectory
     clock: Clock
 
     async def add(self, path: Path, *, set_context: bool) -> None:
-        """Merge the cluster's own kubeconfig into a file, and remember it; StartError if that cannot be done."""
+        """Merge the cluster's own kubeconfig into a file, and record it; StartError if that fails."""
         own = self.directory.kubeconfig.read_text()
         previous = await merge_into(path, own, set_context=set_context, clock=self.clock)
         merged = self._merged()
@@ -35,7 +35,7 @@ class Contexts:
             raise unwritable(self.directory.path, error) from None
 
     async def remove_all(self) -> None:
-        """Take the cluster out of every file it was merged into; one that refuses is left to the user, and logged."""
+        """Remove the cluster from all recorded files; log those that cannot be changed."""
         for path, previous in self._merged().items():
             context = context_name(self.directory.name)
             try:
@@ -46,7 +46,7 @@ class Contexts:
             self.directory.merged.unlink(missing_ok=True)
 
     def _merged(self) -> dict[str, str | None]:
-        """Return the files, each with the context that was current before."""
+        """Return the recorded files with their previous current context."""
         try:
             merged = json.loads(self.directory.merged.read_bytes())
         except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Who may come in: the token and the certificates of a cluster, kept in its directory, and who they stand for."""
+"""Credentials of a cluster: token and certificates, kept in its state directory, and the authenticator for them."""
 
 import ssl
 from contextlib import suppress
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What proves the server to clients, and the administrator to the server."""
+    """Token of the administrator and certificates of the cluster."""
 
     token: str
     certificates: Certificates | None
@@ -28,7 +28,7 @@ class Credentials:
     def keep(
         cls, configuration: ClusterConfiguration, directory: StateDirectory, *, clock: Clock, chance: Chance
     ) -> Self:
-        """Return what is kept in the directory, made where it is missing."""
+        """Load the credentials from the state directory; create missing ones."""
         try:
             token = configuration.token or directory.kept_token()
             if token is None:
@@ -42,12 +42,12 @@ class Credentials:
             raise unwritable(directory.path, error) from None
 
     def tls(self) -> ssl.SSLContext | None:
-        """Return what the server speaks TLS with, None for plain HTTP."""
+        """Return the TLS context of the server, None for plain HTTP."""
         return None if self.certificates is None else tls_context(self.certificates)
 
 
 def authenticator_of(configuration: ClusterConfiguration, token: str) -> "Authenticator":
-    """Return who is who: without TLS, and with no token asked for, everybody on this machine is the administrator."""
+    """Return the authenticator; without TLS and without a configured token, every client is the administrator."""
     from mockkube.apiserver.http.authentication import Authenticator
     from mockkube.apiserver.identity.user import ANONYMOUS, UNSECURED, User
 
@@ -58,7 +58,7 @@ def authenticator_of(configuration: ClusterConfiguration, token: str) -> "Authen
 
 
 def names_of_machine(bind_address: str) -> list[str]:
-    """Return what else the serving certificate must be valid for: the address, and on a wildcard the host's name."""
+    """Return further names for the serving certificate: the address, or on a wildcard the host's name and addresses."""
     if bind_address not in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
         return [bind_address]
     import socket

@@ -1,4 +1,4 @@
-"""The way from a listener to the server of the moment: open, shut while there is none, or open for some paths only."""
+"""Gate between a listener and the API server behind it: requests wait while the server restarts."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,10 +9,10 @@ from aiohttp import web
 from mockkube.api.errors import Unavailable
 from mockkube.cluster.listener import Handler
 
+# A request waits this long for the next server before it is answered with 503.
 HOLD_SECONDS_MAX: Final = 10.0
-"""How long a request waits before a door that is shut; then it is told to come back."""
+# Requests in flight are cancelled this long after the gate was closed.
 LEAVE_SECONDS_MAX: Final = 5.0
-"""How long requests in hand may take when the door is shut; then they are cancelled."""
 
 
 def _everything(_path: str) -> bool:
@@ -20,7 +20,7 @@ def _everything(_path: str) -> bool:
 
 
 class Door:
-    """Passes requests on. One task shuts and opens it."""
+    """Passes requests to the present server; one task opens and closes it."""
 
     def __init__(self) -> None:
         self._handler: Handler | None = None
@@ -30,7 +30,8 @@ class Door:
         self._inside: dict[asyncio.Task[object], None] = {}
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer a request once there is a server, or say that there is none."""
+        """Answer a request by the server, or with 503 if there is none."""
+        # A loop, since the gate may have closed again before this task ran.
         while self._handler is None:
             if not await self._wait():
                 return _unavailable("the server is restarting", retry_after_seconds=1)
@@ -54,17 +55,17 @@ class Door:
             return False
 
     def open(self, handler: Handler, admits: Callable[[str], bool] | None = None) -> None:
-        """Pass requests to this handler, all of them or those whose path is admitted."""
+        """Pass requests to a handler, all of them or those whose path is admitted."""
         self._handler, self._admits = handler, admits or _everything
         self._opened.set()
 
     def shut(self) -> None:
-        """Let nobody in; who is inside stays."""
+        """Hold new requests; those in flight continue."""
         self._handler = None
         self._opened.clear()
 
     async def emptied(self) -> None:
-        """Return once everybody who was inside has left, by and by."""
+        """Return once no request is in flight; cancel those that take too long."""
         self._left.clear()
         if not self._inside:
             return

@@ -1,4 +1,4 @@
-"""Brings the faults of the control API into force, and reports how often each has struck."""
+"""Controller of Faults: brings them into force, and reports how often each was injected."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -11,14 +11,15 @@ from mockkube.cluster.faults import Fault, Faults
 
 
 class FaultKeeper:
-    """Follows the fault objects of a cluster."""
+    """Reconciles the faults of a cluster."""
 
     def __init__(self, control: ControlPlane, faults: Faults, *, recheck: Callable[[list[str]], None]) -> None:
         self._control = control
         self._faults = faults
+        # Cuts open watches that match new faults.
         self._recheck = recheck
-        """Cuts what is open where a fault that is new says so."""
         self.follower = Follower(control.collection("faults"), self._act)
+        # Called for each injection; the reports of many injections are combined into one.
         faults.told = self.follower.look
 
     async def _act(self, names: Iterable[str]) -> None:

@@ -1,7 +1,7 @@
-"""Which requests go wrong, and how: the faults of the control API, applied. It knows no HTTP.
+"""Faults of the control API, matched against requests, independent of HTTP.
 
-Whoever carries requests describes each (`Asking`) and is told what to do to it (`Injection`), or nothing. The first
-fault by name that matches, has some of its count left and draws the request is the one.
+A transport describes each request (`FaultRequest`) and gets an injection or None. The first fault by name applies that
+matches, has injections left, and whose share includes the request.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -10,16 +10,17 @@ from typing import Any, Final, Self
 
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.answers import error_of
+from mockkube.client.answers import error_from_status
 from mockkube.runtime.chance import Chance
 
 READS: Final = ("get", "list")
+# 409 is the code of AlreadyExists, too.
 _CONFLICT: Final = 409  # which two reasons share: this is the one a client tries again after
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A request, as far as a fault looks at it. One that is about no resource has a path alone."""
+    """A request as faults match it; a non-resource request has server, user agent and verb only."""
 
     server: str
     user_agent: str
@@ -29,13 +30,13 @@ class Asking:
     subresource: str = ""
     namespace: str = ""
     name: str = ""
+    # Whether it continues from a resourceVersion, which may have expired.
     from_version: bool = False
-    """Whether it goes on from a resourceVersion: what may have expired."""
 
 
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """What is done to a request: it is delayed, then at most one of the others."""
+    """Effect of a fault on one request: a delay, then at most one of the others."""
 
     delay_seconds: float = 0.0
     status: ReadOnlyObject | None = None
@@ -44,7 +45,7 @@ class Injection:
 
     @classmethod
     def read(cls, obj: ReadOnlyObject) -> Self:
-        """Return what a valid fault injects."""
+        """Build from a valid Fault object."""
         inject = obj["spec"]["inject"]
         return cls(
             inject.get("delaySeconds", 0.0),
@@ -54,10 +55,10 @@ class Injection:
         )
 
     def error(self) -> ApiError | None:
-        """Return the answer in place of the real one, of the class that says what a client can do about it."""
+        """Return the error to answer with, of the class that components handle; None without one."""
         if self.status is None:
             return None
-        error = error_of(self.status, self.status["code"])
+        error = error_from_status(self.status, self.status["code"])
         error.reason = error.reason or type(error).reason
         return error
 
@@ -78,7 +79,7 @@ def _status(name: str, inject: ReadOnlyObject) -> ReadOnlyObject | None:
 
 @dataclass(slots=True)
 class Fault:
-    """One fault, and how often it has struck."""
+    """One fault, and how often it was injected."""
 
     name: str
     uid: str
@@ -97,16 +98,17 @@ class Fault:
         return self.count is not None and self.injected >= self.count
 
     def strikes(self, asking: Asking) -> bool:
-        """Whether it applies to this request; counts it if it does."""
+        """Return whether the fault applies to a request, and count the injection."""
         if self.exhausted or not self._concerns(asking) or not _matches(self.match, asking):
             return False
+        # No random number is drawn for a share of 1, so that such a fault does not shift the draws of others.
         if self.share < 1 and self.chance.random.random() >= self.share:
             return False
         self.injected += 1
         return True
 
     def _concerns(self, asking: Asking) -> bool:
-        """Whether what it injects can be done to such a request at all."""
+        """Return whether the injection is possible for this kind of request."""
         if self.injection.cut:
             return asking.verb == "watch"
         if self.injection.stale_revision:
@@ -115,6 +117,7 @@ class Fault:
 
 
 def _matches(match: Mapping[str, Any], asking: Asking) -> bool:
+    """Return whether a request meets all conditions of a fault's match."""
     wanted = ("server", asking.server), ("namespace", asking.namespace), ("name", asking.name)
     if any(match.get(field, value) != value for field, value in wanted):
         return False
@@ -127,12 +130,13 @@ def _matches(match: Mapping[str, Any], asking: Asking) -> bool:
 
 
 def _speaks_for(component: str, user_agent: str) -> bool:
-    """Whether a user agent begins with the name of a component, or of one that it is the fleet of."""
+    """Return whether a user agent is that of a component, or of one of its replicas."""
     program = user_agent.partition(" ")[0].partition("/")[0]
     return program == component or program.startswith(f"{component}.")
 
 
 def _among(resources: Iterable[str], asking: Asking) -> bool:
+    """Return whether a request is for one of these resources, as RBAC names them."""
     below = f"/{asking.subresource}" if asking.subresource else ""
     named = {f"{asking.resource}{below}", f"{asking.resource}.{asking.group}{below}" if asking.group else ""}
     return bool(asking.resource) and any(one == "*" or one in named for one in resources)
@@ -140,24 +144,24 @@ def _among(resources: Iterable[str], asking: Asking) -> bool:
 
 @dataclass(slots=True)
 class Faults:
-    """The faults of one cluster, and what watches hear of them. One that is changed goes on counting."""
+    """The faults of one cluster; a changed fault keeps its count."""
 
     chance: Chance
+    # Called after each injection.
     told: Callable[[], None] = lambda: None
-    """Called when one has struck."""
     _faults: dict[str, Fault] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        """Whether there is any."""
+        """Return whether there is any fault."""
         return bool(self._faults)
 
     def learn(self, objects: Mapping[str, ReadOnlyObject]) -> None:
-        """Follow these fault objects from now on, by name."""
+        """Replace the faults by these Fault objects."""
         known = {fault.uid: fault for fault in self._faults.values()}
         self._faults = {name: self._read(obj, known) for name, obj in sorted(objects.items())}
 
     def cuts(self, asking: Asking, names: Iterable[str]) -> bool:
-        """Whether one of these faults, which are new, cuts a watch that is open."""
+        """Return whether one of these new faults cuts an open watch."""
         for name in names:
             fault = self._faults.get(name)
             if fault is not None and fault.injection.cut and fault.strikes(asking):
@@ -166,10 +170,11 @@ class Faults:
         return False
 
     def _read(self, obj: ReadOnlyObject, known: Mapping[str, Fault]) -> Fault:
+        """Build a fault; the count and random source of the same object are kept."""
         metadata, spec = obj["metadata"], obj["spec"]
         before = known.get(metadata["uid"])
         seed = spec.get("seed")
-        drawn = self.chance if seed is None else Chance.seeded(seed, f"fault/{metadata['name']}")
+        drawn = self.chance if seed is None else Chance.from_seed(seed, f"fault/{metadata['name']}")
         return Fault(
             name=metadata["name"],
             uid=metadata["uid"],
@@ -184,7 +189,7 @@ class Faults:
         )
 
     def strike(self, asking: Asking) -> Injection | None:  # hot: per request
-        """Return what is to be done to a request; None for all but a few."""
+        """Return the injection for a request, or None."""
         for fault in self._faults.values():
             if fault.strikes(asking):
                 self.told()
@@ -192,5 +197,5 @@ class Faults:
         return None
 
     def get(self, name: str) -> Fault | None:
-        """Return the fault of a name."""
+        """Return a fault by name."""
         return self._faults.get(name)

@@ -1,4 +1,4 @@
-"""Files that are either the old or the new whole, never half, whoever reads them meanwhile."""
+"""Atomic file replacement: readers see the old or the new content, never a part."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ PRIVATE: Final = 0o600
 
 
 def write_atomically(path: Path, content: str | bytes, *, mode: int = PRIVATE) -> None:
-    """Replace the file, or what a link at its place points to; an OSError leaves the old one as it was."""
+    """Replace a file, or the target of a link; an OSError leaves the old content in place."""
     target = Path(os.path.realpath(path))
     descriptor, temporary = mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
@@ -18,6 +18,7 @@ def write_atomically(path: Path, content: str | bytes, *, mode: int = PRIVATE) -
             os.fchmod(descriptor, mode)
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
+            # Without it, a crash after the rename may leave an empty file on some file systems.
             os.fsync(descriptor)
         os.replace(temporary, target)
     except BaseException:
@@ -27,5 +28,5 @@ def write_atomically(path: Path, content: str | bytes, *, mode: int = PRIVATE) -
 
 
 def make_private_directory(path: Path) -> None:
-    """Make the directory and what is above it, readable by nobody else; leave an existing one alone."""
+    """Create a directory and its parents, private to the user; an existing one is left as is."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What the command line of a component would say: as far as it was told what flags tell, under their names."""
+"""Effective flags of components, as `/flagz` shows them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from mockkube.features.components import CONTROLLER_MANAGER, KUBELET, is_api_ser
 
 
 def flags_of(configuration: ClusterConfiguration, settings: Settings) -> Mapping[str, str]:
-    """Return flags and values, the values as upstream prints them."""
+    """Return the flags that correspond to a component's settings, values as upstream prints them."""
     if is_api_server(settings.component):
         return {
             "bind-address": configuration.bind,
@@ -21,15 +21,15 @@ def flags_of(configuration: ClusterConfiguration, settings: Settings) -> Mapping
     if name == KUBELET:
         gates = ",".join(f"{gate}={_shown(on)}" for gate, on in sorted(settings.feature_gates.items()))
         return {"feature-gates": gates, "hostname-override": node}
-    told = _told(configuration) if name == CONTROLLER_MANAGER else {}
-    return {**told, **_emulating(settings)}
+    flags = _told(configuration) if name == CONTROLLER_MANAGER else {}
+    return {**flags, **_emulating(settings)}
 
 
 def _told(configuration: ClusterConfiguration) -> Mapping[str, str]:
-    told = dict(configuration.controller_manager)
+    flags = dict(configuration.controller_manager)
     if configuration.controllers:
-        told["controllers"] = configuration.controllers
-    return {name: _printed(value) for name, value in told.items()}
+        flags["controllers"] = configuration.controllers
+    return {name: _printed(value) for name, value in flags.items()}
 
 
 def _printed(value: Any) -> str:
@@ -39,7 +39,7 @@ def _printed(value: Any) -> str:
 
 
 def _emulating(settings: Settings) -> Mapping[str, str]:
-    """Return the flags of binaries that can emulate, whose gates each have the prefix of what they belong to."""
+    """Return flags of binaries with emulated versions, whose gates have a component prefix (`:Gate=true`)."""
     gates = ",".join(f":{gate}={_shown(on)}" for gate, on in sorted(settings.feature_gates.items()))
     return {"emulated-version": "[]", "feature-gates": gates}
 

@@ -1,4 +1,4 @@
-"""What stands between an API server and those outside the process: a socket with a door behind it, or nothing."""
+"""Listeners of API servers: a socket with a request gate behind it, or none in virtual time."""
 
 import re
 import socket
@@ -21,32 +21,32 @@ _CONTROL: Final = re.compile(rf"/api/?|/apis/?|/version/?|/openapi/.*|/apis/{re.
 
 
 def steers(path: str) -> bool:
-    """Whether a path is of the control API, or what kubectl must know before it asks for it."""
+    """Return whether a path belongs to the control API, or to the discovery that kubectl needs for it."""
     return _CONTROL.fullmatch(path) is not None
 
 
 class Front(Protocol):
-    """The outside of one API server. It stays while the server behind it changes."""
+    """Listener of one API server; it stays while the server behind it is replaced."""
 
     @property
     def url(self) -> str:
-        """Where the server answers; empty when nobody outside can reach it."""
+        """URL of the server; empty if it has no socket."""
         ...
 
     def open(self, server: Server, *, running: bool) -> None:
-        """Let requests in to this server; to the control API alone if it is not to run."""
+        """Pass requests to this server; only those to the control API if it is not to run."""
         ...
 
     def shut(self) -> None:
-        """Let nobody in; who is inside stays."""
+        """Hold new requests; those in flight continue."""
         ...
 
     async def emptied(self) -> None:
-        """Return once everybody who was inside has left."""
+        """Return once no request is in flight."""
         ...
 
     def recheck(self, faults: Iterable[str]) -> None:
-        """Cut what is open where a fault that is new says so."""
+        """Cut open watches that match these new faults."""
         ...
 
     async def listen(self) -> None:
@@ -54,46 +54,48 @@ class Front(Protocol):
         ...
 
     def refuse(self) -> None:
-        """Accept no further connections, and close those that wait for a request."""
+        """Accept no further connections, and close idle ones."""
         ...
 
     async def stop(self) -> None:
-        """Give the requests in hand a moment, then let go of everything."""
+        """Wait a moment for requests in flight, then close everything."""
         ...
 
 
+# Returns the listener of an API server by its name.
 Fronts = Callable[[str], Front]
-"""Makes the front of an API server by its name."""
 
 
 @dataclass(slots=True)
 class Street:
-    """Where the sockets of a cluster are: the first API server has one already, others get a free port each."""
+    """Creates listeners: the first API server gets the socket that is bound already, others a free port each."""
 
     first: socket.socket
     address: str
     tls: Callable[[], ssl.SSLContext | None]
     faults: Faults
     clock: Clock
+    # Real time, also when the cluster runs in virtual time: bad credentials of clients are paced by it.
     pace_clock: Clock
-    """The time clients live in, whatever time it is in the cluster."""
     allowed_hosts: tuple[str, ...] = ()
     _taken: bool = False
 
     def front(self, name: str) -> Front:
-        """Return the front of an API server, not yet listening."""
+        """Return the listener of an API server, not yet accepting."""
         listening = bind(self.address, 0) if self._taken else self.first
         self._taken = True
-        door = Door()
-        handler: Handler = CredentialPace(door, self.pace_clock)
+        gate = Door()
+        handler: Handler = CredentialPace(gate, self.pace_clock)
         if (tls := self.tls()) is None:
+            # Browsers reach a plain HTTP server on loopback from any web site; TLS with a private CA prevents that
+            # already.
             handler = CrossSiteGuard(handler, self.allowed_hosts)
-        interference = Interference(name, self.faults, self.clock, spares=steers)
-        return SocketFront(Listener(listening, handler, tls=tls), door, interference)
+        middleware = Interference(name, self.faults, self.clock, spares=steers)
+        return SocketFront(Listener(listening, handler, tls=tls), gate, middleware)
 
 
 class SocketFront:
-    """A socket; behind it what faults do to requests; behind that a door."""
+    """Listener on a socket; behind it fault injection, behind that a request gate."""
 
     def __init__(self, listener: Listener, door: Door, interference: Interference) -> None:
         self._listener = listener
@@ -102,41 +104,33 @@ class SocketFront:
 
     @property
     def url(self) -> str:
-        """Where the server answers."""
         return self._listener.url
 
     def open(self, server: Server, *, running: bool) -> None:
-        """Let requests in to this server."""
         registry = None if server.whole is None else server.whole.registry
         self._door.open(self._interference.around(server.handler, registry), None if running else steers)
 
     def shut(self) -> None:
-        """Let requests wait for the next server."""
         self._door.shut()
 
     async def emptied(self) -> None:
-        """Return once the requests in hand are answered."""
         await self._door.emptied()
 
     def recheck(self, faults: Iterable[str]) -> None:
-        """Cut what is open where a fault that is new says so."""
         self._interference.recheck(faults)
 
     async def listen(self) -> None:
-        """Begin to accept connections."""
         await self._listener.start()
 
     def refuse(self) -> None:
-        """Accept no further connections."""
         self._listener.refuse()
 
     async def stop(self) -> None:
-        """Give the requests in hand a moment, then let go of the socket."""
         await self._listener.stop()
 
 
 class NoFront:
-    """Of a server that nobody outside its process can reach."""
+    """Listener without a socket, for servers used only within the process."""
 
     url = ""
 
@@ -144,22 +138,22 @@ class NoFront:
         self.name = name
 
     def open(self, server: Server, *, running: bool) -> None:
-        """Nobody comes."""
+        ...
 
     def shut(self) -> None:
-        """Nobody comes."""
+        ...
 
     async def emptied(self) -> None:
-        """Nobody is inside."""
+        ...
 
     def recheck(self, faults: Iterable[str]) -> None:
-        """Nothing is open."""
+        ...
 
     async def listen(self) -> None:
-        """There is nothing to listen on."""
+        ...
 
     def refuse(self) -> None:
-        """Nobody comes."""
+        ...
 
     async def stop(self) -> None:
-        """There is nothing to let go of."""
+        ...

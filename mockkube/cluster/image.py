@@ -1,4 +1,4 @@
-"""What a new cluster's store holds once its API server has started: made once, then copied into every new store."""
+"""Templates of stores after the first start of an API server, copied into the stores of new clusters."""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -15,20 +15,20 @@ _IMAGES_MAX: Final = 64
 
 
 class Images:
-    """Images by what the API server is told that made them."""
+    """Templates by the settings of the API server that wrote them."""
 
     def __init__(self) -> None:
         self._kept: dict[object, Image] = {}
 
     async def of(self, around: Surroundings) -> Image:
-        """Return what a new store holds after the start of such a server."""
+        """Return the template for a server with these dependencies; create it if needed."""
         key = _key(around.settings), around.configuration.enable_admission_plugins, around.clock.now()
-        image = self._kept.get(key)
-        if image is None:
+        template = self._kept.get(key)
+        if template is None:
             if len(self._kept) >= _IMAGES_MAX:
                 self._kept.pop(next(iter(self._kept)))
-            image = self._kept[key] = await _made(around)
-        return image
+            template = self._kept[key] = await _made(around)
+        return template
 
 
 def _key(settings: Settings) -> object:
@@ -38,13 +38,14 @@ def _key(settings: Settings) -> object:
 async def _made(around: Surroundings) -> Image:
     store = MemoryStore()
     await store.start()
-    server = build_api_server(replace(around, store=store, chance=Chance.seeded("image", "cluster")))
+    server = build_api_server(replace(around, store=store, chance=Chance.from_seed("image", "cluster")))
     try:
         await server.start()
         await around.clock.sleep(0)
-        whole = server.whole
-        while whole is not None and whole.busy:
-            await whole.registry.services.cache.reach(store.revision)
+        api_server = server.whole
+        # Tasks of the server write after its start, too (post-start hooks): the store is read when they are done.
+        while api_server is not None and api_server.busy:
+            await api_server.registry.services.cache.reach(store.revision)
             await around.clock.sleep(0)
         page = await store.list("")
         return tuple((entry.key, entry.value) for entry in page.entries)
@@ -55,5 +56,5 @@ async def _made(around: Surroundings) -> Image:
 
 @lru_cache(maxsize=1)
 def images() -> Images:
-    """Return those of this process."""
+    """Return the templates of this process."""
     return Images()

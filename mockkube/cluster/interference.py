@@ -1,4 +1,4 @@
-"""The outermost link of an API server: what the faults of the cluster make of a request over HTTP."""
+"""HTTP middleware in front of an API server that injects the cluster's faults into requests."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -26,7 +26,7 @@ _STALE_STATUSES: Final = (200, 404)
 
 
 class Interference:
-    """Passes requests on to one server, except for what faults do to them. The control API is never hit."""
+    """Passes requests on to one server after injecting faults; requests to the control API are exempt."""
 
     def __init__(self, server: str, faults: Faults, clock: Clock, *, spares: Callable[[str], bool]) -> None:
         self._server = server
@@ -36,9 +36,10 @@ class Interference:
         self._watches: dict[asyncio.Transport, Asking] = {}
 
     def around(self, handler: Handler, registry: Registry | None) -> Handler:
-        """Return a handler that stands before this one; `registry` is where stale reads are made."""
+        """Return a handler that wraps this one; `registry` serves stale reads."""
 
         async def handle(request: web.BaseRequest) -> web.StreamResponse:  # hot: per request
+            # Without faults only watches are described and tracked: a fault that comes later may cut them.
             if not self._faults and not _may_watch(request):
                 return await handler(request)
             asking, target = self._read(request)
@@ -51,13 +52,15 @@ class Interference:
         return handle
 
     def recheck(self, names: Iterable[str]) -> None:
-        """Cut the open watches that faults of these names, which are new, are about."""
+        """Cut the open watches that match these new faults."""
         names = tuple(names)
         for transport, asking in list(self._watches.items()):
             if self._faults.cuts(asking, names):
+                # Aborted, not closed: the client sees a broken connection, as when a load balancer drops it.
                 transport.abort()
 
     def _read(self, request: web.BaseRequest) -> tuple[Asking, Target | None]:
+        """Return a request as faults match it, and its target."""
         query = parse_query(request.query_string)
         target = paths.parse(request.method, request.path, watch="watch" in query and flag(query, "watch"))
         user_agent = request.headers.get("User-Agent", "")
@@ -80,7 +83,7 @@ class Interference:
 
     @contextmanager
     def _watching(self, asking: Asking, request: web.BaseRequest) -> Iterator[None]:
-        """Count a watch as open, so that it can be cut."""
+        """Track an open watch, so that it can be cut."""
         transport = request.transport
         if asking.verb != "watch" or transport is None:
             yield
@@ -99,6 +102,7 @@ class Interference:
         registry: Registry | None,
         handler: Handler,
     ) -> web.StreamResponse:
+        """Answer with the injected error, cut connection or stale read, else by the handler."""
         if injection is None:
             return await handler(request)
         if (error := injection.error()) is not None:
@@ -113,17 +117,18 @@ class Interference:
 
 
 def _may_watch(request: web.BaseRequest) -> bool:
-    """Whether a request may be a watch, which stays open until a fault comes to cut it."""
+    """Return whether a request may be a watch; cheap, as it is called for every request."""
     return "watch" in request.query_string or "/watch/" in request.path
 
 
 async def _stale(
     request: web.BaseRequest, target: Target, revision: int, registry: Registry, handler: Handler
 ) -> web.StreamResponse:
-    """Answer a read with what was stored at a revision, to whom the real answer would have been given."""
+    """Answer a read from a past revision, with the authorization of the real handler."""
     if target.verb == "list":
         query = parse_query(request.query_string)
         return await handler(request.clone(rel_url=request.rel_url.with_query(_exactly(query, revision))))
+    # The real handler runs first, so that authentication, authorization and audit apply; its object is replaced then.
     answer = await handler(request)
     resource = registry.find(target.group, target.version, target.resource)
     if answer.status not in _STALE_STATUSES or resource is None:
@@ -136,7 +141,7 @@ async def _stale(
 
 
 def _exactly(query: Query, revision: int) -> list[tuple[str, str]]:
-    """Return the query of a list, about a revision instead of the present; a page that goes on has one already."""
+    """Return a list query for an exact revision; continue tokens have one already."""
     pairs = [(name, value) for name, values in query.items() for value in values]
     if "continue" in query:
         return pairs
@@ -145,7 +150,7 @@ def _exactly(query: Query, revision: int) -> list[tuple[str, str]]:
 
 
 async def _past(exchange: Exchange, resource: Resource, target: Target, revision: int) -> web.Response:
-    """Answer with an object as it was."""
+    """Answer with an object as of a revision."""
     namespace = target.namespace if resource.kind.namespaced else ""
     try:
         entry = await resource.services.store.get(resource.key(namespace, target.name), revision=revision)

@@ -1,4 +1,4 @@
-"""Kubeconfig files: the cluster's own, and its entries in a file that belongs to the user."""
+"""Kubeconfig files: the cluster's own, and its entries in a file of the user."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ Config = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a client reaches a cluster: what the entries of a kubeconfig say."""
+    """URL and credentials of a cluster, for a kubeconfig."""
 
     name: str
     url: str
@@ -33,18 +33,19 @@ class Access:
 
     @property
     def context(self) -> str:
-        """The name of the cluster's entries."""
+        """Name of the cluster's entries."""
         return context_name(self.name)
 
 
 def context_name(cluster: str) -> str:
-    """Return what the entries of a cluster are called."""
+    """Return the name of a cluster's entries."""
     return f"{CONTEXT_PREFIX}{cluster}"
 
 
 def render(access: Access) -> str:
-    """Return the cluster's own kubeconfig, as YAML."""
+    """Return the cluster's own kubeconfig as YAML."""
     name = access.context
+    # Written as text: importing PyYAML takes longer than the rest of writing it.
     lines = [
         "apiVersion: v1",
         "kind: Config",
@@ -79,10 +80,10 @@ def _encoded(path: Path) -> str:
 
 
 async def merge_into(path: Path, own: str, *, set_context: bool, clock: Clock) -> str | None:
-    """Add the entries of the kubeconfig `own` to a file, which need not exist; return its previous current context.
+    """Add the entries of the kubeconfig `own` to a file; return its previous current context.
 
-    Entries of the same names are replaced, everything else is kept. StartError if that cannot be done; the file is then
-    as it was.
+    The file need not exist. Entries of the same names are replaced, everything else is kept. StartError if that fails;
+    the file is unchanged then.
     """
     async with _locked(path, clock):
         config, entries = _load(path), _parse(own)
@@ -97,9 +98,9 @@ async def merge_into(path: Path, own: str, *, set_context: bool, clock: Clock) -
 
 
 async def remove_from(path: Path, context: str, *, previous_context: str | None, clock: Clock) -> None:
-    """Remove a cluster's entries from a file, if they are there; nothing else changes.
+    """Remove a cluster's entries from a file.
 
-    Where its context is the current one, the previous becomes current again if it still exists.
+    If its context is the current one, the previous context becomes current again, provided that it still exists.
     """
     if not _exists(path):
         return
@@ -168,7 +169,7 @@ def _exists(path: Path) -> bool:
 
 @contextlib.asynccontextmanager
 async def _locked(path: Path, clock: Clock) -> AsyncIterator[None]:
-    """Hold the lock file that kubectl, too, makes while it changes a kubeconfig."""
+    """Hold the lock file that kubectl also creates while it changes a kubeconfig."""
     # upstream 1.36: client-go/tools/clientcmd/config.go
     lock = f"{path}.lock"
     attempts = 0

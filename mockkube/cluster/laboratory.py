@@ -41,7 +41,7 @@ from mockkube.features.versions import DEFAULT
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.component_log import ComponentLog
 from mockkube.runtime.part import Part
-from mockkube.runtime.steps import Chooser, InOrder, LivelockError, Worker
+from mockkube.runtime.steps import Chooser, InOrderChooser, LivelockError, Worker
 from mockkube.runtime.virtual import EPOCH, VirtualClock, advance, next_moment
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Laboratory:
     def __init__(self, setup: Setup | None = None, *, chooser: Chooser | None = None) -> None:
         """Let `chooser` pick who goes next, once the cluster has come to rest for the first time."""
         self.setup = setup or Setup()
-        self.chooser: Chooser = chooser or InOrder()
+        self.chooser: Chooser = chooser or InOrderChooser()
         self.clock = VirtualClock(self.setup.start)
         self.store = MemoryStore()
         self.steps = 0
@@ -94,7 +94,7 @@ class Laboratory:
         configuration = replace(self.setup.configuration, clock=VIRTUAL, db=MEMORY, tls=False)
         judge(configuration)
         judge_flags(self.setup.flags)
-        chance = Chance.seeded(self.setup.seed, "cluster")
+        chance = Chance.from_seed(self.setup.seed, "cluster")
         basis = Basis(
             self.store,
             self._control_store,
@@ -135,7 +135,7 @@ class Laboratory:
         self._followers = interior.followers(renew=fleet.renew_now)
         for follower in self._followers:
             stack.enter_context(follower.following())
-        await self._settle(InOrder())
+        await self._settle(InOrderChooser())
 
     @property
     def trace(self) -> Trace:
@@ -166,7 +166,7 @@ class Laboratory:
     def _next(self, chooser: Chooser) -> Worker | None:
         """Return who goes next; None if nobody has anything to do."""
         waiting = (turn for turn in self._turns.present() if turn.ready())
-        if isinstance(chooser, InOrder):
+        if isinstance(chooser, InOrderChooser):
             return next(waiting, None)  # what it would choose, without asking the others
         ready = list(waiting)
         return chooser.choice(ready) if ready else None

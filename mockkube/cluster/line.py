@@ -1,4 +1,4 @@
-"""The line from a component to an API server of the same process, on which faults strike as they do over HTTP."""
+"""Client of a component within the process; injects the same faults as requests over HTTP get."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
@@ -15,26 +15,26 @@ from mockkube.apiserver.registry import listing
 from mockkube.apiserver.registry.options import list_options
 from mockkube.client.identity import Identity
 from mockkube.client.protocol import DEFAULT, EVERYTHING, Deletion, Key, Listed, PatchType, Selection
-from mockkube.client.sight import Sight
+from mockkube.client.sight import VersionedDecoder
 from mockkube.cluster.faults import Asking, Faults, Injection
 
 NOTHING: Final = Injection()
+# Kinds that configure simulated kubelets only; RBAC rules of a real kubelet do not cover them.
 INSTRUCTIONS: Final = ("CustomResourceDefinition", "Stage.kwok.x-k8s.io")
-"""What a simulated kubelet goes by and a real one knows nothing of, so that its own rights do not cover it."""
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """One end of a line: who asks, and what it understands."""
+    """Identity of a component's client, and the decoder of its version."""
 
     identity: Identity
-    sight: Sight
+    sight: VersionedDecoder
+    # Identity that reads the kinds in `INSTRUCTIONS`, by default the same.
     instructed_as: Identity | None = None
-    """Who reads `INSTRUCTIONS`, if not the same."""
 
 
 class Line:
-    """The client of one component. It outlives the server at the other end."""
+    """Client of one component; it outlives restarts of the API server."""
 
     def __init__(
         self, server: str, door: LocalDoor, end: End, faults: Faults, *, pause: Callable[[float], Awaitable[None]]
@@ -47,7 +47,7 @@ class Line:
         self._watches: dict[LocalWatch, Asking] = {}
 
     def recheck(self, names: Iterable[str]) -> None:
-        """End the open watches that faults of these names, which are new, cut."""
+        """End open watches that match these new faults."""
         names = tuple(names)
         for watch, asking in list(self._watches.items()):
             if self._faults.cuts(asking, names):
@@ -55,7 +55,8 @@ class Line:
                 watch.end()
 
     async def _ask(self, verb: str, kind: str, key: Key, *, subresource: str = "", after: str = "") -> Injection:
-        """Let faults strike a request; return what is left to be done to it."""
+        """Inject faults into a request: delay it, or raise; return the rest of the injection."""
+        # Without faults a request is not even described: this runs for every request of every component.
         if not self._faults:
             return NOTHING
         injection = self._faults.strike(self._asking(verb, kind, key, subresource, after)) or NOTHING
@@ -82,7 +83,7 @@ class Line:
         )
 
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
-        """Return the object as it is at the server now."""
+        """Return the present object, or a past state if a fault makes reads stale."""
         injection = await self._ask("get", kind, key)
         if not injection.stale_revision:
             return await self._client.get(kind, key)
@@ -97,35 +98,33 @@ class Line:
         return view.show(resource.home.read_entry(entry))
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
-        """Return the selected objects as of now."""
+        """Return the selected objects, or a past state if a fault makes reads stale."""
         injection = await self._ask("list", kind, Key(selection.namespace, ""))
         if not injection.stale_revision:
             return await self._readers.get(kind, self._client).list(kind, selection)
         view = self._door.desk().view(kind, self._end.sight)
-        asked = {"labelSelector": selection.labels, "fieldSelector": selection.fields}
-        asked |= {"resourceVersion": str(injection.stale_revision), "resourceVersionMatch": "Exact"}
-        options = list_options({name: (value,) for name, value in asked.items() if value})
+        parameters = {"labelSelector": selection.labels, "fieldSelector": selection.fields}
+        parameters |= {"resourceVersion": str(injection.stale_revision), "resourceVersionMatch": "Exact"}
+        options = list_options({name: (value,) for name, value in parameters.items() if value})
         page = await listing.page(view.resource, selection.namespace, options)
         return Listed([view.show(record) for record in page.records], str(page.revision))
 
     async def watch(self, kind: str, selection: Selection, after: str) -> LocalWatch:
-        """Watch from a resourceVersion on. Raises Expired when that is too long ago."""
         key = Key(selection.namespace, "")
         await self._ask("watch", kind, key, after=after)
         watch = await self._readers.get(kind, self._client).watch(kind, selection, after)
+        # Watches that ended since are dropped here; nothing else tells the client about their end.
         open_ones = self._door.desk().watches
         self._watches = {one: asking for one, asking in self._watches.items() if one in open_ones}
         self._watches[watch] = self._asking("watch", kind, key, "", after)
         return watch
 
     async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
-        """Create the object, or post it to the subresource of the object called `name`."""
         key = Key(obj.get("metadata", {}).get("namespace", ""), name)
         await self._ask("create", kind, key, subresource=subresource)
         return await self._client.create(kind, obj, subresource=subresource, name=name)
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
-        """Replace the object; Conflict unless its resourceVersion, if it has one, is the stored one."""
         metadata = obj["metadata"]
         key = Key(metadata.get("namespace", ""), metadata["name"])
         await self._ask("update", kind, key, subresource=subresource)
@@ -134,16 +133,13 @@ class Line:
     async def patch(
         self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
-        """Change the object."""
         await self._ask("patch", kind, key, subresource=subresource)
         return await self._client.patch(kind, key, patch, media=media, subresource=subresource)
 
     async def delete(self, kind: str, key: Key, how: Deletion = DEFAULT) -> None:
-        """Ask for the deletion; the object may stay for its finalizers or its grace period."""
         await self._ask("delete", kind, key)
         await self._client.delete(kind, key, how)
 
     async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DEFAULT) -> None:
-        """Delete all selected objects."""
         await self._ask("deletecollection", kind, Key(selection.namespace, ""))
         await self._client.delete_collection(kind, selection, how)

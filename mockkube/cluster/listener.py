@@ -1,4 +1,4 @@
-"""The socket: bound before anything is touched, served over TLS or plainly, closed within a second."""
+"""TCP listener: a socket bound before anything else starts, and the HTTP server on it."""
 
 import asyncio
 import errno
@@ -22,12 +22,13 @@ STOP_SECONDS_MAX: Final = 0.5
 
 
 def bind(address: str, port: int) -> socket.socket:
-    """Return a listening socket, so that a port in use is known before anything else happens; StartError if not."""
+    """Return a listening socket; StartError if the address or port is unavailable."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
+            # Otherwise `::` would take the IPv4 port as well, although clients are told an IPv6 address.
             listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listening.bind((address, port))
         listening.listen(BACKLOG)
@@ -39,25 +40,26 @@ def bind(address: str, port: int) -> socket.socket:
 
 
 def url_of(listening: socket.socket, *, tls: bool) -> str:
-    """Return where clients find the server; a wildcard address is reached by loopback."""
+    """Return the URL of a listening socket; a wildcard address becomes loopback."""
     address, port = listening.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104 - compared, not bound
     return f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def tls_context(certificates: Certificates) -> ssl.SSLContext:
-    """Return a server's context that asks for client certificates and accepts those of the cluster's CA."""
+    """Return a server's TLS context that accepts client certificates of the cluster's CA."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(certificates.serving, certificates.serving_key)
     context.load_verify_locations(certificates.authority)
+    # Clients may authenticate by token instead, as with a real API server.
     context.verify_mode = ssl.CERT_OPTIONAL
     context.set_alpn_protocols(["http/1.1"])
     return context
 
 
 class Listener:
-    """Serves one handler on one socket, which it owns."""
+    """HTTP server of one handler on one socket, which it owns."""
 
     def __init__(self, listening: socket.socket, handler: Handler, *, tls: ssl.SSLContext | None) -> None:
         self._socket = listening
@@ -75,7 +77,7 @@ class Listener:
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        """Begin to answer."""
+        """Begin to accept connections."""
         self._server = await asyncio.get_running_loop().create_server(
             self._web,
             sock=self._socket,
@@ -85,13 +87,13 @@ class Listener:
         )
 
     def refuse(self) -> None:
-        """Accept no further connections, and close those that wait for a request."""
+        """Accept no further connections, and close idle ones."""
         if self._server is not None:
             self._server.close()
             self._web.pre_shutdown()
 
     async def stop(self) -> None:
-        """Give the requests in hand a moment, then end them; nothing of the server runs afterwards."""
+        """Wait a moment for requests in flight, cancel the rest, close the socket."""
         self.refuse()
         await self._web.shutdown(STOP_SECONDS_MAX / 2)  # waits twice as long at most: for answers, then for cancelling
         self._socket.close()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 
 REPORT_SECONDS: Final = 10.0
 """How often loops are reported anew while there are any."""
@@ -13,7 +13,7 @@ REPORT_SECONDS: Final = 10.0
 class LoopWatch:
     """Waits for the bell that components ring; `report` is to look at what they show."""
 
-    def __init__(self, clock: Clock, bell: Bell, looping: Callable[[], bool], report: Callable[[], None]) -> None:
+    def __init__(self, clock: Clock, bell: Signal, looping: Callable[[], bool], report: Callable[[], None]) -> None:
         self._clock, self._bell = clock, bell
         self._looping, self._report = looping, report
 

@@ -1,4 +1,4 @@
-"""Nodes nobody has to run: registered through the API, Ready from the start, as a kubelet would describe them."""
+"""Register simulated nodes through the API, Ready from the start, with the status that a kubelet would write."""
 
 from datetime import datetime
 from typing import Final, Protocol
@@ -11,33 +11,34 @@ NOT_READY: Final = "node.kubernetes.io/not-ready"
 
 
 class Registrar(Protocol):
-    """Whoever takes objects into the cluster, with everything that happens to objects on their way in."""
+    """Interface that writes objects through the API, with defaulting, admission and validation."""
 
     async def create_object(self, obj: Object) -> Object | None:
-        """Create the object; None, and nothing changes, if one of its name exists."""
+        """Create an object; return None and change nothing if its name exists."""
         ...
 
     async def update_object(self, obj: Object) -> Object:
-        """Replace an object that exists, all but its status."""
+        """Replace an existing object except its status."""
         ...
 
     async def update_status(self, obj: Object) -> Object:
-        """Replace the status of an object that exists."""
+        """Replace the status of an existing object."""
         ...
 
 
 async def register(registrar: Registrar, count: int, *, version: Version, now: datetime) -> None:
-    """Register `node-1` to `node-N`, Ready; those that exist already stay as they are."""
+    """Register `node-1` to `node-N`; existing nodes are left unchanged."""
     for index in range(1, count + 1):
         node = fake_node(index, version=version, now=now)
         created = await registrar.create_object(node)
         if created is not None:
+            # Creation resets the status, so it is written by a second request.
             ready = await registrar.update_status({**created, "status": node["status"]})
             await _admit(registrar, ready)
 
 
 async def _admit(registrar: Registrar, node: Object) -> None:
-    """Lift the taint that admission gives a new node: upstream the node lifecycle controller does, once it is Ready."""
+    """Remove the taint that admission gives a new node; upstream's node lifecycle controller does that."""
     taints = [taint for taint in node["spec"].get("taints", ()) if taint["key"] != NOT_READY]
     if len(taints) != len(node["spec"].get("taints", ())):
         await registrar.update_object({**node, "spec": {**node["spec"], "taints": taints}})

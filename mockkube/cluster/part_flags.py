@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mockkube_cel.golang import gotime
 
-from mockkube.api.names import dns_subdomain
+from mockkube.api.names import check_dns_subdomain
 from mockkube.cluster.components import settings_of
 from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.errors import ConfigurationError
@@ -53,7 +53,7 @@ def _count(value: Any) -> int:
 def _name(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("give a name")
-    if errors := dns_subdomain(value):
+    if errors := check_dns_subdomain(value):
         raise ValueError(errors[0])
     return value
 

@@ -12,7 +12,7 @@ from mockkube.cluster.stage import Stage
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.runtime.part import Context, Part
-from mockkube.runtime.steps import Bell, Worker
+from mockkube.runtime.steps import Signal, Worker
 
 Flags = Mapping[str, Any]
 """What a component is told by flags of its own, by their names."""
@@ -81,7 +81,7 @@ class Guarded:
         return self._worker.name
 
     @property
-    def bell(self) -> Bell:
+    def bell(self) -> Signal:
         """That of the worker."""
         return self._worker.bell
 

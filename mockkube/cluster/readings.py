@@ -1,7 +1,6 @@
-"""How one configured value is read, from the text of a flag or variable or from the YAML of a file.
+"""Parsers of configuration values, from the text of a flag or variable, or from YAML.
 
-A reader returns the value or raises ValueError with what is wrong and what would be right; it does not know where the
-value was found.
+A parser returns the value, or raises ValueError with the mistake and the remedy; the caller adds the value's place.
 """
 
 import json
@@ -44,25 +43,25 @@ Reader = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class ComponentConfiguration:
-    """What one component has of its own; the rest it takes from the cluster."""
+    """Configuration of one component; what is missing comes from the cluster."""
 
     version: Version | None = None
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
 
     def over(self, lower: "ComponentConfiguration") -> "ComponentConfiguration":
-        """Return both put together, this one's word counting where they differ."""
+        """Return both merged, this one taking precedence."""
         return ComponentConfiguration(self.version or lower.version, {**lower.feature_gates, **self.feature_gates})
 
 
 def read_text(value: Any) -> str:
-    """Return any text that is not empty."""
+    """Parse a text that is not empty."""
     if not isinstance(value, str) or not value:
         raise ValueError(f"{_shown(value)} is not a text: give one, in quotes if it looks like a number")
     return value
 
 
 def read_name(value: Any) -> str:
-    """Return a cluster name, which also names a directory and a context."""
+    """Parse a cluster name, which also names a directory and a context."""
     if not isinstance(value, str) or not _LABEL.fullmatch(value):
         raise ValueError(
             f"{_shown(value)} cannot name a cluster: use up to 63 lower case letters, digits and '-', "
@@ -72,7 +71,7 @@ def read_name(value: Any) -> str:
 
 
 def read_bind(value: Any) -> str:
-    """Return an address of this machine to listen on."""
+    """Parse an IP address to listen on."""
     import ipaddress  # the default needs none of it
 
     if value == "localhost":
@@ -84,7 +83,7 @@ def read_bind(value: Any) -> str:
 
 
 def read_port(value: Any) -> int:
-    """Return a TCP port; 0 stands for a free one."""
+    """Parse a TCP port; 0 picks a free one."""
     number = _integer(value)
     if number is None or not 0 <= number <= 65535:
         raise ValueError(f"{_shown(value)} is not a port: give a number from 0 to 65535 (0 picks a free one)")
@@ -92,7 +91,7 @@ def read_port(value: Any) -> int:
 
 
 def read_nodes(value: Any) -> int:
-    """Return how many nodes to register."""
+    """Parse the number of nodes to register."""
     number = _integer(value)
     if number is None or not 0 <= number <= 10_000:
         raise ValueError(f"{_shown(value)} is not a number of nodes: give one from 0 to 10000")
@@ -100,7 +99,7 @@ def read_nodes(value: Any) -> int:
 
 
 def read_flag(value: Any) -> bool:
-    """Return a yes or no."""
+    """Parse a boolean."""
     text = value.lower() if isinstance(value, str) else value
     if text is True or text in _TRUE:
         return True
@@ -110,7 +109,7 @@ def read_flag(value: Any) -> bool:
 
 
 def read_version(value: Any) -> Version:
-    """Return a Kubernetes version that is not too old; how far the newest goes, the release trains decide."""
+    """Parse a Kubernetes version that is not too old; release trains decide how new it may be."""
     remedy = f"give one from {OLDEST} to {NEWEST}"
     try:
         version = Version.parse(str(value))
@@ -122,7 +121,7 @@ def read_version(value: Any) -> Version:
 
 
 def read_version_up_to(value: Any, newest: Version) -> Version:
-    """Return a Kubernetes version that is neither too old nor too new."""
+    """Parse a Kubernetes version that is neither too old nor too new."""
     version = read_version(value)
     if version > newest:
         raise ValueError(f"version {version} is not supported: give one from {OLDEST} to {newest}")
@@ -130,14 +129,14 @@ def read_version_up_to(value: Any, newest: Version) -> Version:
 
 
 def read_skew_policy(value: Any) -> str:
-    """Return what is done about versions that do not go together."""
+    """Parse a version skew policy."""
     if value not in SKEW_POLICIES:
         raise ValueError(f"{_shown(value)} is not a skew policy: give one of {', '.join(SKEW_POLICIES)}")
     return str(value)
 
 
 def read_trains(value: Any) -> tuple[ReleaseTrain, ...]:
-    """Return release trains, from the YAML of a file or, in a variable, from JSON."""
+    """Parse release trains, from YAML or from JSON in a text."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -147,14 +146,14 @@ def read_trains(value: Any) -> tuple[ReleaseTrain, ...]:
 
 
 def usual_trains() -> tuple[ReleaseTrain, ...]:
-    """Return how the proposals travel unless somebody says otherwise."""
+    """Return the release trains of proposals as they are planned by default."""
     from mockkube.proposals import outside  # with it come the proposals themselves
 
     return outside.usual_trains()
 
 
 def read_proposals(value: Any) -> tuple["Proposal", ...]:
-    """Return proposals from outside: of Python files, or as a program has them."""
+    """Load proposals from Python files, or accept Proposal objects."""
     from mockkube.proposals import outside
     from mockkube.proposals.proposal import Proposal
 
@@ -171,26 +170,27 @@ def read_proposals(value: Any) -> tuple["Proposal", ...]:
 
 
 def with_proposals(trains: tuple[ReleaseTrain, ...], proposals: tuple["Proposal", ...]) -> tuple[ReleaseTrain, ...]:
-    """Return release trains that also bring these proposals."""
+    """Return release trains that also carry these proposals."""
     from mockkube.proposals import outside
 
     return outside.with_proposals(trains, proposals)
 
 
 def read_path(value: Any) -> Path:
-    """Return an absolute path, `~` spelled out."""
+    """Parse a path; return it absolute, with `~` expanded."""
     return Path(os.path.abspath(os.path.expanduser(read_text(value))))
 
 
 def read_token(value: Any) -> str:
-    """Return a bearer token a header can carry."""
+    """Parse a bearer token that an HTTP header can carry."""
     if not isinstance(value, str) or not _TOKEN.fullmatch(value):
+        # A secret never appears in a message, nor in the logs that quote it.
         raise ValueError("not a token (not shown here): use visible ASCII characters without spaces")
     return value
 
 
 def read_token_file(value: Any) -> str:
-    """Return the bearer token that is the first line of a file."""
+    """Return the bearer token in the first line of a file."""
     path = read_path(value)
     try:
         with path.open(encoding="utf-8") as file:
@@ -204,7 +204,7 @@ def read_token_file(value: Any) -> str:
 
 
 def read_hosts(value: Any) -> tuple[str, ...]:
-    """Return host names without ports, each once and in lower case."""
+    """Parse host names without ports; return each once, in lower case."""
     hosts = [host.lower() for host in _items(value)]
     for host in hosts:
         if not _HOST.fullmatch(host):
@@ -213,7 +213,7 @@ def read_hosts(value: Any) -> tuple[str, ...]:
 
 
 def read_clock(value: Any) -> str:
-    """Return whether time passes by itself."""
+    """Parse the clock mode."""
     modes = {mode.lower(): mode for mode in (REAL, VIRTUAL)}
     if not isinstance(value, str) or value.lower() not in modes:
         raise ValueError(f"{_shown(value)} is not a clock: give one of {', '.join(modes)}")
@@ -221,14 +221,14 @@ def read_clock(value: Any) -> str:
 
 
 def read_log_level(value: Any) -> str:
-    """Return one of the four levels."""
+    """Parse a log level."""
     if value not in LOG_LEVELS:
         raise ValueError(f"{_shown(value)} is not a log level: give one of {', '.join(LOG_LEVELS)}")
     return str(value)
 
 
 def read_parts(value: Any) -> tuple[str, ...]:
-    """Return the parts of the control plane to leave out, in the order of PARTS."""
+    """Parse the components to leave out; return them in the order of PARTS."""
     given = _items(value)
     for part in given:
         if part not in PARTS:
@@ -237,7 +237,7 @@ def read_parts(value: Any) -> tuple[str, ...]:
 
 
 def read_plugins(value: Any) -> tuple[str, ...]:
-    """Return names of admission plugins, each once."""
+    """Parse names of admission plugins; return each once."""
     given = _items(value)
     for plugin in given:
         if not _PLUGIN.fullmatch(plugin):
@@ -246,12 +246,12 @@ def read_plugins(value: Any) -> tuple[str, ...]:
 
 
 def read_controllers(value: Any) -> tuple[str, ...]:
-    """Return which controllers are to run; whether there are such is judged where they are known."""
+    """Parse names of controllers; they are checked where the controllers are known."""
     return tuple(_items(value))
 
 
 def read_controller_flags(value: Any) -> dict[str, Any]:
-    """Return flags of the controller manager by name, from `name=value,...` or from YAML."""
+    """Parse flags of the controller manager, from `name=value,...` or from YAML."""
     return {name: _scalar(given) if isinstance(given, str) else given for name, given in _pairs(value, "FLAG=VALUE")}
 
 
@@ -263,12 +263,12 @@ def _scalar(text: str) -> Any:
 
 
 def read_scheduler_config(value: Any) -> dict[str, Any]:
-    """Return a KubeSchedulerConfiguration, written out or in a file of its own; it is judged where a scheduler is."""
+    """Return a KubeSchedulerConfiguration from a mapping or a file; the scheduler validates it."""
     return dict(value) if isinstance(value, Mapping) else read_mapping(read_path(value), "KubeSchedulerConfiguration")
 
 
 def read_gates(value: Any) -> dict[str, bool]:
-    """Return gates by name, or by `component:name` for those of one component."""
+    """Parse gates by name, or by `component:name`."""
     gates: dict[str, bool] = {}
     for key, setting in _pairs(value):
         component, _, name = key.rpartition(":")
@@ -280,7 +280,7 @@ def read_gates(value: Any) -> dict[str, bool]:
 
 
 def read_components(value: Any) -> dict[str, ComponentConfiguration]:
-    """Return components by name, from `NAME=[VERSION][,Gate=BOOL...]` (`;` between several) or from YAML."""
+    """Parse components, from `NAME=[VERSION][,Gate=BOOL...]` (`;` between several) or from YAML."""
     if isinstance(value, Mapping):
         return {check_component(name): _component_of_mapping(fields) for name, fields in value.items()}
     components: dict[str, ComponentConfiguration] = {}
@@ -316,7 +316,7 @@ def _own_gates(value: Any) -> dict[str, bool]:
 
 
 def check_component(name: Any) -> str:
-    """Return the name of a component."""
+    """Return a component's name; ValueError if it is not one."""
     if not isinstance(name, str) or not _COMPONENT.fullmatch(name):
         raise ValueError(f"{_shown(name)} is not a component: give {_COMPONENTS_TEXT}")
     return name
@@ -335,7 +335,7 @@ def _gate_setting(name: str, setting: Any) -> bool:
 
 
 def _pairs(value: Any, example: str = "NAME=true or NAME=false") -> list[tuple[str, Any]]:
-    """Split `A=true,B=false`, or take the items of a mapping."""
+    """Split `A=true,B=false`, or return the items of a mapping."""
     if isinstance(value, Mapping):
         return [(str(key), setting) for key, setting in value.items()]
     pairs = []
@@ -348,7 +348,7 @@ def _pairs(value: Any, example: str = "NAME=true or NAME=false") -> list[tuple[s
 
 
 def _items(value: Any, *, separator: str = ",") -> list[str]:
-    """Split a text, or every text of a list, at the separator; empty pieces do not count."""
+    """Split a text, or each text of a list, at the separator; drop empty pieces."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
         raise ValueError(f"{_shown(value)} is not a list of texts: give them separated by {separator!r}")
@@ -356,6 +356,7 @@ def _items(value: Any, *, separator: str = ",") -> list[str]:
 
 
 def _integer(value: Any) -> int | None:
+    # bool is an int in Python, but `port: true` is a mistake.
     if isinstance(value, bool):
         return None
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""One API server of a cluster: a front that stays, and behind it a server that changes with its settings."""
+"""One API server of a cluster: a listener that stays, and a server that is replaced when its settings change."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -11,26 +11,26 @@ from mockkube.runtime.clock import Clock
 
 
 class Replica:
-    """An API server. A change of what is asked of it is a restart: all that it had in memory is lost.
+    """An API server; a change of its spec is a restart, which loses all memory.
 
-    One that is not to run answers the control API all the same, or nobody could start it again.
+    A stopped one still answers the control API, since otherwise nobody could start it again.
     """
 
     def __init__(self, front: Front, local: LocalDoor, build: Callable[[Asked], Server], clock: Clock) -> None:
         self.front = front
+        # Spec that it runs with; None before it has started.
         self.asked: Asked | None = None
-        """What it follows; None when it has not come up."""
+        # Time of its last start.
         self.since: datetime | None = None
-        """Since when it is what it is."""
+        # The present server.
         self.server: Server | None = None
-        """The server of the moment."""
+        # Endpoint for clients in the process.
         self._local = local
-        """How components of the process get in."""
         self._build = build
         self._clock = clock
 
     async def become(self, asked: Asked) -> Server:
-        """Follow this. Requests that come meanwhile wait, those in hand finish, watches end."""
+        """Run with this spec. Meanwhile new requests wait, those in flight finish, watches end."""
         if self.server is not None and self.asked == asked:
             return self.server
         await self.end()
@@ -43,11 +43,12 @@ class Replica:
         return server
 
     async def end(self) -> None:
-        """Stop the server; requests wait for the next."""
+        """Stop the server; requests wait for the next one."""
         self.asked = None
         self.front.shut()
         self._local.shut()
         if self.server is not None:
+            # Watches never finish by themselves, so they end before the gates drain.
             self.server.end_watches()
             await self.front.emptied()
             await self._local.emptied()
@@ -55,7 +56,7 @@ class Replica:
             await server.stop()
 
     async def stop(self) -> None:
-        """Stop the server, give the requests in hand a moment, then let go of the front."""
+        """Stop the server and the listener."""
         self._local.shut()
         if self.server is not None:
             await self.server.stop()

@@ -1,4 +1,4 @@
-"""What a cluster asks of an API server, what it gives one, and how one is built."""
+"""Interface of an API server to its cluster, and the function that builds one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from mockkube.cluster.nodes import Registrar
 from mockkube.cluster.readings import REAL
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.loop_board import LoopBoard
+from mockkube.runtime.loop_board import HotLoops
 
 if TYPE_CHECKING:
     from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
@@ -25,34 +25,34 @@ if TYPE_CHECKING:
 
 
 class Server(Registrar, Protocol):
-    """What a cluster asks of an API server."""
+    """An API server as its cluster uses it."""
 
     @property
     def handler(self) -> Handler:
-        """Answers requests between `start` and `stop`."""
+        """Handler of HTTP requests between `start` and `stop`."""
         ...
 
     async def start(self) -> None:
-        """Bring the store to what a new cluster contains, and begin to serve from it."""
+        """Write the objects that every cluster has to the store, and begin to serve."""
         ...
 
     @property
     def whole(self) -> "ApiServer | None":
-        """The server itself, for those in its process who speak to it without HTTP; None if they cannot."""
+        """The server object for clients in the process; None if the server runs elsewhere."""
         ...
 
     def end_watches(self) -> None:
-        """Let every watch come to a clean end, and those that still open."""
+        """End all open watches cleanly, and those that are opened later."""
         ...
 
     async def stop(self) -> None:
-        """End watches and whatever else runs, also after a `start` that failed; requests in hand get a clean end."""
+        """End watches and all tasks, also after a `start` that failed."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a server is built with."""
+    """Dependencies of an API server."""
 
     store: Store
     configuration: ClusterConfiguration
@@ -60,18 +60,18 @@ class Surroundings:
     clock: Clock
     chance: Chance
     settings: Settings
+    # Registry of the control API, which every API server serves, too.
     beside: "Registry"
-    """The control API."""
+    # Issuer of service account tokens, shared so that tokens outlive a server's restart.
     accounts: "TokenIssuer"
-    """The issuer of tokens of this cluster, so that they outlive a server's restart."""
+    # Whether another component runs, by name; for component statuses.
     runs: Callable[[str], bool] = lambda component: False
-    """Whether another component runs, by its name."""
-    board: LoopBoard | None = None
-    """Where it shows which objects it cannot read."""
+    # Where the server reports objects that it cannot read.
+    board: HotLoops | None = None
 
 
 def build_api_server(surroundings: Surroundings) -> Server:
-    """Return the API server of these settings, not started."""
+    """Return an API server with these dependencies, not started."""
     from mockkube.apiserver.admission.catalogue import flag_errors
     from mockkube.apiserver.aggregation.transport import FrontProxy
     from mockkube.apiserver.server import ApiServer, ApiServerOptions
@@ -100,7 +100,7 @@ def build_api_server(surroundings: Surroundings) -> Server:
 
 
 def _identity(surroundings: Surroundings) -> str:
-    """Return of whom a server keeps a lease; empty in virtual time, in which nothing is to happen unasked."""
+    """Return the holder identity of the server's lease; empty in virtual time, where renewals would never rest."""
     if surroundings.configuration.clock != REAL:
         return ""
     import socket

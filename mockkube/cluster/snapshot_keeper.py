@@ -1,7 +1,7 @@
-"""Saves the cluster for every snapshot that is created, and restores it when one is asked for.
+"""Controller of Snapshots: saves the cluster for each new one, and restores it on demand.
 
-What is to be done follows from the objects alone: one without the condition Saved is saved, one whose `spec.restore` is
-greater than `status.restored` is restored. So what a killed process left undone is done by the next.
+It acts on the objects alone: one without the condition Saved is saved, one whose `spec.restore` is greater than
+`status.restored` is restored. So the next process completes what a killed one left undone.
 """
 
 import logging
@@ -25,16 +25,16 @@ from mockkube.cluster.control.snapshot import RESTORED, SAVED, asks_to_restore
 from mockkube.cluster.vault import Vault
 from mockkube.runtime.clock import Clock
 
+# Stops every component, awaits the function, and starts all components again.
 Renew = Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
-"""Stops every component, awaits what it is given, and starts all anew."""
 
 _LOG: Final = logging.getLogger("mockkube.cluster")
+# Errors of saving and restoring that are reported in the status.
 _EXPECTED: Final = (OSError, Unreadable, ApiError, store_errors.StoreError)
-"""What may come of saving and restoring, and is told to the user."""
 
 
 class SnapshotKeeper:
-    """Follows the snapshots of a cluster."""
+    """Reconciles the snapshots of a cluster."""
 
     def __init__(self, control: ControlPlane, store: Store, vault: Vault, clock: Clock, *, renew: Renew) -> None:
         self._control = control
@@ -54,14 +54,14 @@ class SnapshotKeeper:
                 await self._restore(obj)
 
     def _forget(self) -> None:
-        """Drop what is kept of snapshots that are gone."""
+        """Delete contents of deleted snapshots."""
         try:
             self._vault.retain([obj["metadata"]["uid"] for obj in self._control.objects("snapshots").values()])
         except OSError as error:
             _LOG.warning("what is kept of snapshots that are gone stays: %s", error)
 
     async def _save(self, obj: Object) -> None:
-        """Keep the state of the moment the snapshot was created."""
+        """Save the state at the snapshot's creation."""
         metadata, status = obj["metadata"], obj["status"]
         try:
             components = await self._control.specs_at("components", int(metadata["resourceVersion"]))
@@ -76,12 +76,13 @@ class SnapshotKeeper:
         await self._report(obj, condition(SAVED, holds=True, reason="Saved", message=message), saved)
 
     async def _restore(self, obj: Object) -> None:
-        """Bring the cluster back to what was kept; nothing has changed if that cannot be read."""
+        """Restore the cluster from a snapshot; nothing changes if its contents cannot be read."""
         asked = asks_to_restore(obj)
         try:
             content = self._vault.fetch(obj["metadata"]["uid"])
             if content is None:
                 raise Unreadable("it is no longer there")
+            # Components stop first: none may write into the state that is being restored.
             await self._renew(partial(self._put, Contents.read(content)))
         except _EXPECTED as error:
             outcome = condition(RESTORED, holds=False, reason="Failed", message=f"restoring {asked}: {error}")
@@ -91,27 +92,30 @@ class SnapshotKeeper:
         await self._report(obj, outcome, {"restored": asked})
 
     async def _put(self, contents: Contents) -> None:
+        """Replace the store's entries, then the specs of components."""
         revision = await contents.put_into(self._store)
+        # Watches and lists from older resource versions expire, so that clients list the restored state again.
         await self._store.compact(revision)  # nobody goes on from what was seen before
         await self._tell(contents.components)
 
     async def _tell(self, components: ReadOnlyObject) -> None:
-        """Tell every component what it was told then; those that were not there go."""
+        """Restore the spec of every component; delete components that did not exist then."""
         for name in sorted(self._control.components().keys() - components.keys()):
             await self._control.remove("components", name)
         waiting = sorted(components.items())
         while waiting:
-            refused: dict[str, Invalid] = {}
+            rejected: dict[str, Invalid] = {}
             for name, spec in waiting:
                 try:
                     await self._tell_one(name, spec)
                 except Invalid as error:  # with versions that skew is enforced on, some must go first
-                    refused[name] = error
-            if len(refused) == len(waiting):
-                raise next(iter(refused.values()))
-            waiting = [(name, components[name]) for name in refused]
+                    rejected[name] = error
+            if len(rejected) == len(waiting):
+                raise next(iter(rejected.values()))
+            waiting = [(name, components[name]) for name in rejected]
 
     async def _tell_one(self, name: str, spec: Object) -> None:
+        """Update a component's spec, or create the component."""
         known = name in self._control.objects("components")
         await (self._control.tell if known else self._control.create)("components", name, spec)
 

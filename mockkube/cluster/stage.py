@@ -1,4 +1,4 @@
-"""Where the workers of a cluster's parts take their steps. In real time each has a task of its own."""
+"""Executors run the workers of components; in real time each worker has a task of its own."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,27 +9,27 @@ from mockkube.runtime.steps import Worker, run
 
 
 class Stage(Protocol):
-    """Runs workers. It is entered before the first comes, and left after the last has gone."""
+    """Interface that runs workers; it is entered before the first is added and left after the last is removed."""
 
     async def __aenter__(self) -> "Stage": ...
 
     async def __aexit__(self, *exc_info: object) -> None: ...
 
     def enter(self, workers: Sequence[Worker]) -> None:
-        """Let workers take steps from now on. A step must not raise."""
+        """Run workers from now on. A step must not raise."""
         ...
 
     async def pause(self, seconds: float) -> None:
-        """Hold up the step that asks for it, and nobody else."""
+        """Suspend the step that calls this, and no other."""
         ...
 
     async def leave(self, workers: Sequence[Worker]) -> None:
-        """Return once none of these takes a step any more; one in hand is cancelled, or ends."""
+        """Return once no step of these workers runs; a running step is cancelled, or completes."""
         ...
 
 
 class RealStage:
-    """A task for each worker."""
+    """Executor in real time: a task for each worker."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -46,16 +46,15 @@ class RealStage:
         await self._group.__aexit__(None, None, None)
 
     def enter(self, workers: Sequence[Worker]) -> None:
-        """Start their tasks."""
         for worker in workers:
+            # By identity: workers need not be hashable, and two may have the same name.
             self._tasks[id(worker)] = self._group.create_task(run(worker, self._clock), name=worker.name)
 
     async def pause(self, seconds: float) -> None:
-        """Sleep: nobody waits for this task."""
         await self._clock.sleep(seconds)
 
     async def leave(self, workers: Sequence[Worker]) -> None:
-        """Cancel their tasks and wait for the end of them."""
+        """Cancel the tasks of the workers and wait for their end."""
         tasks = [self._tasks.pop(id(worker)) for worker in workers]
         for task in tasks:
             task.cancel()

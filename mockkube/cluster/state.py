@@ -1,4 +1,4 @@
-"""What a cluster keeps on disk: one directory per name, locked by the process that runs it."""
+"""State directory of a cluster: its files, its lock, and the record of the running process."""
 
 import contextlib
 import errno
@@ -17,7 +17,7 @@ _LOCK_BYTES_MAX: Final = 32
 
 
 def state_root(environment: Mapping[str, str]) -> Path:
-    """Return where clusters keep their directories: under XDG_STATE_HOME, by default ~/.local/state."""
+    """Return the parent of all state directories: under XDG_STATE_HOME, by default ~/.local/state."""
     base = environment.get("XDG_STATE_HOME", "")
     if not os.path.isabs(base):  # the specification says to ignore relative ones
         base = os.path.join(environment.get("HOME") or os.path.expanduser("~"), ".local", "state")
@@ -26,18 +26,18 @@ def state_root(environment: Mapping[str, str]) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class StateDirectory:
-    """The files of one cluster. Reading them needs no lock; only the process that holds the lock writes."""
+    """Files of one cluster; reading needs no lock, only the process that holds the lock writes."""
 
     path: Path
 
     @classmethod
     def of(cls, name: str, environment: Mapping[str, str]) -> Self:
-        """Return the directory of the cluster `name`, which need not exist."""
+        """Return the directory of a cluster, which need not exist."""
         return cls(state_root(environment) / name)
 
     @property
     def name(self) -> str:
-        """The cluster's name."""
+        """Name of the cluster."""
         return self.path.name
 
     @property
@@ -47,56 +47,56 @@ class StateDirectory:
 
     @property
     def database(self) -> Path:
-        """Where SQLite keeps the cluster unless told otherwise."""
+        """Default SQLite database of the cluster."""
         return self.path / "cluster.db"
 
     @property
     def control(self) -> Path:
-        """Where SQLite keeps the control resources."""
+        """SQLite database of the control resources."""
         return self.path / "control.db"
 
     @property
     def snapshots(self) -> Path:
-        """The directory of what snapshots hold."""
+        """Directory of snapshot contents."""
         return self.path / "snapshots"
 
     @property
     def certificates(self) -> Path:
-        """The directory of keys and certificates."""
+        """Directory of keys and certificates."""
         return self.path / "certificates"
 
     @property
     def token(self) -> Path:
-        """The administrator's bearer token, when it was drawn rather than given."""
+        """The administrator's bearer token, if it was generated."""
         return self.path / "token"
 
     @property
     def lock(self) -> Path:
-        """Locked while a process runs the cluster; holds its pid."""
+        """File that the running process locks and writes its pid to."""
         return self.path / "lock"
 
     @property
     def running(self) -> Path:
-        """What `RunningRecord` says, while it is true."""
+        """Record of the running process, see `RunningRecord`."""
         return self.path / "running.json"
 
     @property
     def merged(self) -> Path:
-        """Into which other kubeconfigs the cluster was merged."""
+        """List of the user's kubeconfigs that the cluster was merged into."""
         return self.path / "merged.json"
 
     def is_durable(self) -> bool:
-        """Return whether it holds more than keys: a database, or what is left to take out of other kubeconfigs."""
+        """Return whether it holds more than keys: a database, or entries to remove from kubeconfigs."""
         return any(path.exists() for path in (self.database, self.control, self.snapshots, self.merged))
 
     def kept_token(self) -> str | None:
-        """Return the token drawn at an earlier start, if there was one."""
+        """Return the token generated at an earlier start, None without one."""
         with contextlib.suppress(FileNotFoundError):
             return self.token.read_text("ascii").strip() or None
         return None
 
     def holder(self) -> int | None:
-        """Return the pid of the process that runs the cluster, None when nobody does."""
+        """Return the pid of the process that runs the cluster, 0 if it is not known yet, None if there is none."""
         try:
             descriptor = os.open(self.lock, os.O_RDONLY)
         except FileNotFoundError:
@@ -113,7 +113,7 @@ class StateDirectory:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A component in a line."""
+    """Name, version and state of a component, for listings."""
 
     name: str
     version: str
@@ -123,7 +123,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class RunningRecord:
-    """What other commands are told of a running cluster."""
+    """Description of a running cluster for other commands."""
 
     pid: int
     url: str
@@ -138,12 +138,12 @@ class RunningRecord:
         return replace(self, components=tuple(components))
 
     def write(self, directory: StateDirectory) -> None:
-        """Make it what `read` returns."""
+        """Replace the record in the state directory."""
         write_atomically(directory.running, json.dumps(asdict(self)) + "\n")
 
     @classmethod
     def read(cls, directory: StateDirectory) -> Self | None:
-        """Return the record last written, None when there is none that can be read."""
+        """Return the record last written, None if there is none that can be read."""
         try:
             fields: dict[str, Any] = json.loads(directory.running.read_bytes())
             fields["components"] = tuple(Summary(**one) for one in fields["components"])
@@ -153,13 +153,13 @@ class RunningRecord:
 
 
 class AlreadyRunning(StartError):
-    """A process runs the cluster of this name."""
+    """Error: another process runs the cluster of this name."""
 
 
 class StateLock:
-    """The right to run one cluster, held from entering to leaving; the system takes it back from a killed process.
+    """Exclusive lock on a state directory; the system releases that of a killed process.
 
-    Leaving deletes what was made since entering, unless `keep` was called, and keys that no database belongs to.
+    Leaving deletes what was created since entering, unless `keep` was called, and keys without a database.
     """
 
     def __init__(self, directory: StateDirectory) -> None:
@@ -180,7 +180,7 @@ class StateLock:
         return self
 
     def keep(self) -> None:
-        """Let the databases stay when the lock is left: the cluster has started."""
+        """Keep the databases when the lock is released: the cluster has started."""
         self._kept = True
 
     def __exit__(self, *exc_info: object) -> None:
@@ -191,7 +191,7 @@ class StateLock:
         os.close(self._descriptor)
 
     def _lock(self) -> bool:
-        """Lock the file; return whether it is still there, as its last holder may have deleted it meanwhile."""
+        """Lock the file; return False if its last holder deleted it meanwhile."""
         directory = self._directory
         try:
             make_private_directory(directory.path)
@@ -205,6 +205,7 @@ class StateLock:
         except BlockingIOError:
             os.close(self._descriptor)
             raise AlreadyRunning(_taken(directory)) from None
+        # A lock on a deleted file excludes nobody: the locked file must still be the one at the path.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(self._descriptor), directory.lock.stat()):
                 return True
@@ -213,7 +214,7 @@ class StateLock:
 
 
 def _delete_files(directory: StateDirectory) -> None:
-    """Delete what mockkube has written there, and the directory if nothing else is in it."""
+    """Delete all files of mockkube, then the directory, which must be empty then."""
     import shutil
 
     for database in (directory.database, directory.control):
@@ -227,14 +228,14 @@ def _delete_files(directory: StateDirectory) -> None:
 
 
 def without_password(url: str) -> str:
-    """Return a database URL as others may see it: no password, nor the options one may hide in."""
+    """Return a database URL without password and options, which may contain one."""
     scheme, separator, rest = url.partition("?")[0].partition("://")
     user, at, host = rest.rpartition("@")
     return f"{scheme}{separator}{user.partition(':')[0]}{at}{host}"
 
 
 def unwritable(path: Path, error: OSError) -> StartError:
-    """Return why nothing can be kept in the state directory."""
+    """Return the error for a state directory that cannot be written."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     remedy = "free some space" if full else "make it writable"
     return StartError(

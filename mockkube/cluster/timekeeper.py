@@ -1,4 +1,4 @@
-"""Moves virtual time to where the clock of the control API is told to go, and reports where it is."""
+"""Controller of the Clock: advances virtual time to the requested moment, and reports the time."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
@@ -14,12 +14,12 @@ from mockkube.cluster.control.reporting import dated
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import LivelockError
 
+# Returns when time has reached a moment and all workers are at rest there.
 Move = Callable[[datetime], Awaitable[None]]
-"""Returns when time has come to a moment, and everything that was to happen until then has."""
 
 
 class TimeKeeper:
-    """Follows the clock of a cluster; without `move` time passes by itself, and there is nothing to do but report."""
+    """Reconciles the clock; without `move` (in real time) it only reports."""
 
     def __init__(self, control: ControlPlane, clock: Clock, mode: str, move: Move | None) -> None:
         self._control = control
@@ -44,7 +44,7 @@ class TimeKeeper:
             await self._control.report("clocks", obj, status)
 
     async def _advance(self, obj: ReadOnlyObject, move: Move) -> Object:
-        """Let time pass to where it is told to go; return the condition that tells what came of it."""
+        """Advance time to the clock's target; return the condition AtRest."""
         try:
             await move(target_of(obj) or self._clock.now())
         except LivelockError as error:

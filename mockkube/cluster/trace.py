@@ -1,4 +1,4 @@
-"""What happened in a cluster, step by step: who took the step, when, and what was written in it."""
+"""Trace of a cluster: every step, its time and worker, and the writes to the store in it."""
 
 import hashlib
 from collections.abc import Iterator
@@ -26,33 +26,33 @@ class Write:
 
     @property
     def verb(self) -> str:
-        """What was done: create, update or delete."""
+        """Verb of the write: create, update or delete."""
         if self.event.type is EventType.PUT and self.event.previous is None:
             return "create"
         return _VERBS[self.event.type]
 
     @property
     def resource(self) -> str:
-        """Which kind of object it is, as the store names it: `core/pods`."""
+        """Resource as in the store's keys, like `core/pods`."""
         group, _, rest = self.event.entry.key.removeprefix(_ROOT).partition("/")
         return f"{group}/{rest.partition('/')[0]}"
 
     @property
     def name(self) -> str:
-        """Which object of the kind it is: `NAMESPACE/NAME`, or `NAME`."""
+        """Object as `NAMESPACE/NAME`, or `NAME`."""
         return self.event.entry.key.removeprefix(_ROOT).split("/", 2)[2]
 
     def object(self) -> Object:
-        """Return what was stored; of a deletion, the last state."""
+        """Return the stored object; of a deletion, its last state."""
         return _loaded(self.event.entry)
 
     def previous(self) -> Object | None:
-        """Return what was stored before."""
+        """Return the object as it was before; None for a creation."""
         before = self.event.previous
         return None if before is None else _loaded(before)
 
     def difference(self) -> Any:
-        """Return what is new, as a merge patch; versions and owners of fields are left out."""
+        """Return the change as a merge patch without resource versions and managed fields."""
         new, old = _without_bookkeeping(self.object()), _without_bookkeeping(self.previous() or {})
         return {} if self.event.type is EventType.DELETE else _difference(old, new)
 
@@ -64,11 +64,11 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a worker, or what somebody outside did between steps."""
+    """One step of a worker, or writes from outside between steps."""
 
     number: int
+    # Seconds since the start of the cluster's time.
     at: float
-    """Seconds since the cluster's time began."""
     worker: str
     writes: tuple[Write, ...]
 
@@ -78,7 +78,7 @@ class Step:
 
 
 class Trace:
-    """Everything that happened, in order. Cheap while it is kept: objects are decoded when somebody looks."""
+    """All steps in order. Recording is cheap: objects are decoded when they are read."""
 
     def __init__(self, watch: Watch) -> None:
         self.steps: list[Step] = []
@@ -88,34 +88,35 @@ class Trace:
         return iter(self.steps)
 
     async def outside(self, at: float, worker: str = OPERATOR) -> None:
-        """Note what was written since the last step, if anything was."""
+        """Record writes since the last step as one of `worker`, if there are any."""
         if self._watch.ready():
             await self.step(at, worker)
 
     async def step(self, at: float, worker: str) -> None:
-        """Note a step, with all that was written since the last one."""
+        """Record a step with all writes since the last one."""
         writes: list[Write] = []
         while self._watch.ready():
             writes += [Write(event) for event in await anext(self._watch)]
         self.steps.append(Step(len(self.steps) + 1, at, worker, tuple(writes)))
 
     async def note(self, at: float, worker: str, text: str) -> None:
-        """Note something that is no write to the store."""
+        """Record an event that is no write to the store."""
         await self.outside(at)
         self.steps.append(Step(len(self.steps) + 1, at, f"{worker}: {text}", ()))
 
     def digest(self) -> str:
-        """Return a hash of the whole of it: the same for the same run. Cheaper than the text."""
+        """Return a hash of the trace, the same for the same run; cheaper than the text."""
         told = hashlib.sha256()
         for step in self.steps:
             told.update(f"{step.at!r} {step.worker}\n".encode())
             for write in step.writes:
                 told.update(f"{write.verb} {write.event.entry.key} ".encode())
+                # Stored bytes, so nothing is decoded.
                 told.update(write.event.entry.value)
         return told.hexdigest()
 
     def text(self) -> str:
-        """Return the whole of it: the same for the same run, to the byte."""
+        """Return the trace as text, identical byte for byte for the same run."""
         return "\n".join([*map(str, self.steps), ""])
 
 
@@ -130,7 +131,7 @@ def _without_bookkeeping(obj: ReadOnlyObject) -> Object:
 
 
 def _difference(old: Any, new: Any) -> Any:
-    """Return what makes the new of the old: changed members of maps, null for those gone, anything else whole."""
+    """Return the merge patch from old to new: changed members of objects, null for removed ones."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         return new
     changed = {name: _difference(old.get(name), value) for name, value in new.items() if old.get(name) != value}

@@ -1,19 +1,19 @@
-"""The workers of a stage on which whoever owns the clock takes the steps, one at a time."""
+"""Executor whose owner decides when a worker takes a step, one at a time."""
 
 import asyncio
 from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Final
 
-from mockkube.runtime.steps import Bell, Worker
+from mockkube.runtime.steps import Signal, Worker
 from mockkube.runtime.virtual import VirtualClock
 
 
 class Turn:
-    """A worker whose step may be held up in the middle; then the others go on without it."""
+    """Worker whose step may be suspended in the middle, so that others continue meanwhile."""
 
     def __init__(self, worker: Worker, group: asyncio.TaskGroup, going: "dict[Turn, None]") -> None:
-        """Work in tasks of a group; while a step goes on, be among those that are `going`."""
+        """Run steps as tasks of `group`; be in `going` while a step has not ended."""
         self.worker = worker
         self._group = group
         self._going = going
@@ -23,24 +23,22 @@ class Turn:
 
     @property
     def name(self) -> str:
-        """That of the worker."""
         return self.worker.name
 
     @property
-    def bell(self) -> Bell:
-        """That of the worker."""
+    def bell(self) -> Signal:
         return self.worker.bell
 
     def ready(self) -> bool:
-        """Whether the worker is, and not in the middle of a step."""
+        """Return whether the worker is ready and not in the middle of a step."""
         return self._task is None and self.worker.ready()
 
     def wake_at(self) -> float | None:
-        """When the worker wakes, unless it is in the middle of a step."""
+        """Return when the worker wakes, None in the middle of a step."""
         return None if self._task is not None else self.worker.wake_at()
 
     async def step(self) -> None:
-        """Take a step; return when it is done, or held up."""
+        """Start a step; return when it ends or is suspended."""
         self._going[self] = None
         self._task = self._group.create_task(self._step(), name=self.name)
         await self.halt()
@@ -56,7 +54,7 @@ class Turn:
             self.bell.ring()
 
     async def hold(self, clock: VirtualClock, seconds: float) -> None:
-        """Hold up the step this is called from."""
+        """Suspend the step that calls this until virtual time has passed."""
         self._held = True
         self._halted.set()
         try:
@@ -66,17 +64,18 @@ class Turn:
 
     @property
     def halted(self) -> bool:
-        """Whether no step goes on, or it is held up."""
+        """Whether no step runs, or it is suspended."""
         return self._task is None or self._held
 
     async def halt(self) -> None:
-        """Return when no step goes on, or it is held up."""
+        """Return when no step runs, or it is suspended."""
+        # A loop: the step may have resumed before this task ran.
         while not self.halted:
             self._halted.clear()
             await self._halted.wait()
 
     async def end(self) -> None:
-        """Let a step come to its end, but cancel one that is held up."""
+        """Wait for the end of a step; cancel a suspended one."""
         await self.halt()
         if (task := self._task) is not None:
             task.cancel()
@@ -87,7 +86,7 @@ _TURN: Final[ContextVar[Turn]] = ContextVar("turn")
 
 
 class Turns:
-    """A stage without a will of its own: nobody takes a step unless it is let."""
+    """Executor that takes no steps itself."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self._clock = clock
@@ -101,36 +100,36 @@ class Turns:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        for turn in self._turns.values():
-            await turn.end()
+        for worker in self._turns.values():
+            await worker.end()
         await self._group.__aexit__(None, None, None)
 
     def present(self) -> Sequence[Turn]:
-        """Return the workers there are, in the order in which they came."""
+        """Return the workers in the order in which they were added."""
         return self._present
 
     def enter(self, workers: Sequence[Worker]) -> None:
-        """Let them take their turn."""
         for worker in workers:
             self._turns[id(worker)] = Turn(worker, self._group, self._going)
         self._present = list(self._turns.values())
 
     async def leave(self, workers: Sequence[Worker]) -> None:
-        """Pass them over from now on, and wait for the end of a step in hand."""
+        """Remove the workers, after the end of a running step."""
         leaving = [self._turns.pop(id(worker)) for worker in workers]
         self._present = list(self._turns.values())
         for turn in leaving:
             await turn.end()
 
     async def pause(self, seconds: float) -> None:
-        """Hold up the step that asks for it; when nobody else has anything left to do, time may pass."""
+        """Suspend the step that calls this; virtual time may pass once all others are at rest."""
         turn = _TURN.get(None)
+        # Requests from outside of any step, as those of a test's client, just wait.
         if turn is None:
             await self._clock.sleep(seconds)
         else:
             await turn.hold(self._clock, seconds)
 
     async def halted(self) -> None:
-        """Return when no step goes on but those that are held up."""
+        """Return when no step runs except suspended ones."""
         for turn in tuple(self._going):
             await turn.halt()

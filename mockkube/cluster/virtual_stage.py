@@ -1,4 +1,4 @@
-"""Where workers take their steps in virtual time: one after the other, and time moves only when all are at rest."""
+"""Executor in virtual time: one step after the other; time advances only when all workers are at rest."""
 
 import asyncio
 import logging
@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.cluster.turns import Turns
-from mockkube.runtime.steps import STEPS_MAX, Bell, InOrder, LivelockError, Worker, settle
+from mockkube.runtime.steps import STEPS_MAX, InOrderChooser, LivelockError, Signal, Worker, settle
 from mockkube.runtime.virtual import VirtualClock, advance
 from mockkube.runtime.waiters import Waiters
 
@@ -15,17 +15,17 @@ _LOG: Final = logging.getLogger("mockkube.cluster")
 
 
 class VirtualStage:
-    """One task takes the steps of all workers, in their order, and moves the clock."""
+    """One task that takes the steps of all workers in order, and advances the clock."""
 
     def __init__(
         self, clock: VirtualClock, *, quiet: Callable[[], Awaitable[None]], steps_max: int = STEPS_MAX
     ) -> None:
         self._clock = clock
+        # Steps at one moment after which a livelock is reported.
         self._steps_max = steps_max
-        """How many steps may be taken at one moment, until it is said that there is no end to them."""
+        # Returns when all writes have reached their watchers.
         self._seen = quiet
-        """Returns when what was written has reached those who watch."""
-        self._bell = Bell()
+        self._bell = Signal()
         self._group = asyncio.TaskGroup()
         self._running: asyncio.Task[None] | None = None
         self._turns = Turns(clock)
@@ -47,32 +47,33 @@ class VirtualStage:
         await self._group.__aexit__(None, None, None)
 
     def enter(self, workers: Sequence[Worker]) -> None:
-        """Let them take their turn."""
         self._turns.enter(workers)
         for worker in workers:
             self._heeding[id(worker)] = self._group.create_task(self._heed(worker))
         self._bell.ring()
 
     async def leave(self, workers: Sequence[Worker]) -> None:
-        """Pass them over from now on, and wait for the end of a step in hand."""
+        """Remove the workers, after the end of a running step."""
         for worker in workers:
             self._heeding.pop(id(worker)).cancel()
         await self._turns.leave(workers)
 
     async def pause(self, seconds: float) -> None:
-        """Hold up the step that asks for it; when nobody else has anything left to do, time may pass."""
+        """Suspend the step that calls this; virtual time may pass once all others are at rest."""
         await self._turns.pause(seconds)
 
     async def move_to(self, moment: datetime) -> None:
-        """Let time pass until a moment, stopping wherever something happens; return when all are at rest there.
+        """Advance time to a moment, stopping wherever a worker wakes; return when all are at rest there.
 
         Raises LivelockError when workers keep each other busy on the way: then time stands still.
         """
+        # Requests may overlap: each waits for its own moment, and time goes to the latest.
         self._target = max(self._target, moment)
         self._bell.ring()
         await self._waiters.wait(moment)
 
     async def _heed(self, worker: Worker) -> None:
+        """Forward a worker's signal."""
         while True:
             await worker.bell.wait()
             self._bell.ring()
@@ -88,13 +89,13 @@ class VirtualStage:
             self._waiters.release(self._clock.now())
 
     async def _work(self) -> None:
-        """Bring all to rest, now and at every moment on the way to where time is to go."""
+        """Settle now and at every moment on the way to the target time."""
         await self._settle()
         while (seconds := (self._target - self._clock.now()).total_seconds()) > 0:
             await advance(self._clock, seconds, self._turns.present, self._settle)
 
     async def _settle(self) -> None:
-        await settle(self._turns.present, InOrder(), quiet=self._quiet, steps_max=self._steps_max)
+        await settle(self._turns.present, InOrderChooser(), quiet=self._quiet, steps_max=self._steps_max)
 
     async def _quiet(self) -> None:
         await self._turns.halted()

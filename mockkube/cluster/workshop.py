@@ -9,7 +9,7 @@ from mockkube.apiserver.http.metrics import describe, render
 from mockkube.apiserver.local.endpoint import LocalDoor
 from mockkube.client import identity
 from mockkube.client.identity import Identity
-from mockkube.client.sight import Sight
+from mockkube.client.sight import VersionedDecoder
 from mockkube.cluster.control.component import Asked
 from mockkube.cluster.faults import Faults
 from mockkube.cluster.line import End, Line
@@ -18,13 +18,13 @@ from mockkube.cluster.stage import Stage
 from mockkube.features.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.versions import Version
-from mockkube.proposals.lending import schema_for
+from mockkube.proposals.lending import make_schema
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import ComponentLog
-from mockkube.runtime.loop_board import Loop, LoopBoard
+from mockkube.runtime.loop_board import HotLoops, Loop
 from mockkube.runtime.part import Part
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 
 
 class Workshop:
@@ -42,9 +42,9 @@ class Workshop:
         self._metrics: dict[str, CollectorRegistry] = {}
         self._made: dict[str, datetime] = {}
         self._parts: dict[str, Part] = {}
-        self.looping = Bell()
+        self.looping = Signal()
         """Rings when a part may have begun to get nowhere with something, or ceased to."""
-        self._boards: dict[str, LoopBoard] = {}
+        self._boards: dict[str, HotLoops] = {}
         self._logs: dict[str, ComponentLog] = {}
 
     def door(self, server: str) -> LocalDoor:
@@ -59,14 +59,14 @@ class Workshop:
         """Return a new part."""
         settings = asked.settings
         name = settings.component
-        schema = schema_for(settings.version, settings.trains)
+        schema = make_schema(settings.version, settings.trains)
         instructed = identity.kubelets(settings.version) if name.startswith(f"{KUBELET}.") else None
-        end = End(_identity_of(name, settings.version), Sight(schema), instructed)
+        end = End(_identity_of(name, settings.version), VersionedDecoder(schema), instructed)
         line = Line(asked.server, self.door(asked.server), end, self._faults, pause=self._stage.pause)
         metrics = CollectorRegistry()
         describe(metrics, EffectiveVersion.of(settings.version), settings.states())
         self._lines[name], self._metrics[name], self._made[name] = line, metrics, self._clock.now()
-        chance = Chance.seeded(self._chance.random.getrandbits(64), name)
+        chance = Chance.from_seed(self._chance.random.getrandbits(64), name)
         board = self.board(name)
         log = self.log(name)
         context = PartContext(name, line, settings.capabilities(), self._clock, chance, metrics, owns, board, log)
@@ -74,9 +74,9 @@ class Workshop:
         part = self._parts[name] = BUILDERS[fleet](context, self._flags.get(fleet, {}))
         return part
 
-    def board(self, component: str) -> LoopBoard:
+    def board(self, component: str) -> HotLoops:
         """Return a new board for a component, whose loops are what is on it."""
-        board = self._boards[component] = LoopBoard(self.looping)
+        board = self._boards[component] = HotLoops(self.looping)
         return board
 
     def forget(self, component: str) -> None:

@@ -1,4 +1,4 @@
-"""Files a cluster is configured by: one YAML mapping each, small, and read without a traceback."""
+"""Read small YAML files that hold one mapping, with readable errors."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -7,11 +7,12 @@ BYTES_MAX: Final = 1 << 20  # a larger file is not a configuration
 
 
 def read_mapping(path: Path, kind: str) -> dict[str, Any]:
-    """Return what a file of this kind says; ValueError names the file, what is wrong with it and the remedy."""
+    """Return the mapping in a file; ValueError names file, mistake and remedy."""
     import yaml  # only a configuration file needs it
 
     try:
         with path.open("rb") as file:
+            # Bounded before parsing: the path may name a device or a huge file by mistake.
             content = file.read(BYTES_MAX + 1)
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}: give a readable {kind} file") from None

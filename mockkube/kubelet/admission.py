@@ -1,4 +1,4 @@
-"""Whether a kubelet lets a pod in: the first handler that refuses decides.
+"""Admit or reject a pod on a node: admission handlers in upstream's order, the first one that rejects decides.
 
 upstream 1.36: pkg/kubelet/lifecycle/{predicate,handlers}.go, pkg/kubelet/eviction/eviction_manager.go
 """
@@ -16,7 +16,7 @@ from mockkube.kubelet.declared_features import FeatureRules
 from mockkube.kubelet.preemption import NoVictims, victims
 from mockkube.matching import taints
 from mockkube.matching.cel.tolerations import ExpressionCache
-from mockkube.matching.node_affinity import required_node_affinity
+from mockkube.matching.node_affinity import compile_required_node_affinity
 from mockkube.matching.node_selectors import LabelOperator
 from mockkube.matching.taints import TaintRules
 from mockkube.proposals.lending import selector_operators, taint_rules
@@ -35,26 +35,26 @@ _WILDCARD: Final = ("", "0.0.0.0")  # noqa: S104 - compared with, not bound to
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Why a pod is not let in, as its status and event say it."""
+    """Reason and message of a rejected pod, for its status and its event."""
 
     reason: str
     message: str
+    # Resource that is insufficient, if that is the reason.
     resource: str = ""
-    """The resource there is too little of, if that is why."""
+    # Amount of that resource that is missing.
     lack: int = 0
-    """How much of it is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a pod is let in: not if there is a refusal. The victims make room for it."""
+    """Result of admission: a rejection, or the pods to evict so that the pod fits."""
 
     refusal: Rejection | None = None
     victims: tuple[Guest, ...] = ()
+    # First insufficient resource, the label of the preemption metric.
     resource: str = ""
-    """What they have to go for, first of all."""
+    # Only the node's labels reject the pod; the informer may lag behind them.
     stale: bool = False
-    """Only the labels of the node are against it: they may have changed since."""
 
 
 ADMITTED: Final = Verdict()
@@ -62,19 +62,22 @@ ADMITTED: Final = Verdict()
 
 @dataclass(frozen=True, slots=True)
 class AdmissionRules:
-    """What a kubelet of some version and gates makes of pods."""
+    """Rules of pod admission at one version and set of feature gates."""
 
     taints: TaintRules
     selector_operators: Mapping[str, LabelOperator]
     requests: RequestRules
+    # Whether the strict supplemental groups policy is checked against the node.
     groups_policy: bool = True
-    """Whether a strict policy of supplemental groups is looked at."""
     pod_level_resources: bool = True
     features: FeatureRules = field(default_factory=FeatureRules)
 
     @classmethod
     def of(cls, caps: Capabilities, taints: TaintRules | None = None) -> "AdmissionRules":
-        """Return the rules of a kubelet; without `taints` it has an empty cache of expressions and logs nothing."""
+        """Return the rules of a kubelet with these capabilities.
+
+        Without `taints`, the rules start with an empty cache of expressions and log nothing.
+        """
         return cls(
             taints=taints or taint_rules(caps, ExpressionCache().expression),
             selector_operators=selector_operators(caps),
@@ -88,9 +91,10 @@ class AdmissionRules:
 def admit(
     pod: ReadOnlyObject, node: ReadOnlyObject | None, guests: Collection[Guest], rules: AdmissionRules
 ) -> Verdict:
-    """Judge a pod for the node beside those who are there."""
+    """Return whether a node admits a pod beside the pods that it admitted already."""
     if node is None:
         return Verdict(Rejection("InvalidNodeInfo", "Kubelet cannot get node info."))
+    # Order of upstream's admit handlers: eviction manager, platform checks, predicates, feature checks.
     early = _under_pressure(pod, node, rules) or _platform(pod, node, rules)
     if early is not None:
         return Verdict(early)
@@ -101,9 +105,10 @@ def admit(
 
 
 def _fit(pod: ReadOnlyObject, failures: list[Rejection], guests: Collection[Guest], rules: AdmissionRules) -> Verdict:
-    """Judge by what the predicates say; for a critical pod whatever takes too much has to go."""
+    """Decide by failed predicates: resource failures of a critical pod lead to preemption instead of rejection."""
     if not failures:
         return ADMITTED
+    # Upstream removes resource failures of critical pods first: any other failure cannot be solved by preemption.
     others = [failure for failure in failures if not failure.resource] if is_critical(pod) else failures
     if others:
         return Verdict(others[0], stale=all(failure.reason == _AFFINITY for failure in failures))
@@ -116,10 +121,12 @@ def _fit(pod: ReadOnlyObject, failures: list[Rejection], guests: Collection[Gues
 
 
 def _under_pressure(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionRules) -> Rejection | None:
+    """Reject pods on a node with a pressure condition, as the eviction manager does."""
     conditions = {one["type"]: one["status"] for one in node.get("status", {}).get("conditions") or ()}
     pressures = [name for name in _PRESSURES if conditions.get(name) == "True"]
     if not pressures or is_critical(pod):
         return None
+    # Under memory pressure alone, only BestEffort pods that do not tolerate the taint are rejected.
     if pressures == ["MemoryPressure"]:
         if (pod.get("status") or {}).get("qosClass") != "BestEffort":
             return None
@@ -130,6 +137,7 @@ def _under_pressure(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionR
 
 
 def _platform(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionRules) -> Rejection | None:
+    """Reject a pod for another operating system, or one whose groups policy the node lacks."""
     if (pod["metadata"].get("labels") or {}).get(OS_LABEL, OS) != OS:
         message = f"Failed to admit pod as the `{OS_LABEL}` label doesn't match node label"
         return Rejection("PodOSSelectorNodeLabelDoesNotMatch", message)
@@ -144,6 +152,7 @@ def _platform(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionRules) 
 
 
 def _features(pod: ReadOnlyObject, rules: AdmissionRules) -> Rejection | None:
+    """Reject a pod that needs a feature that this kubelet does not have."""
     if not rules.pod_level_resources and pod["spec"].get("resources"):
         return Rejection("PodLevelResourcesNotSupported", "PodLevelResources feature gate is disabled")
     if missing := rules.features.missing(pod):
@@ -155,6 +164,7 @@ def _features(pod: ReadOnlyObject, rules: AdmissionRules) -> Rejection | None:
 def _predicates(
     pod: ReadOnlyObject, node: ReadOnlyObject, guests: Collection[Guest], rules: AdmissionRules
 ) -> Iterator[Rejection]:
+    """Return failed predicates in upstream's order: resources, affinity, name, ports, taints."""
     guest = Guest.of(pod, rules.requests)
     allocatable = Resources.read(node.get("status", {}).get("allocatable") or {})
     yield from _misfits(guest.requests, allocatable, guests)
@@ -164,6 +174,7 @@ def _predicates(
         yield _failed("NodeName", "node(s) didn't match the requested node name")
     if any(_clash(port, taken) for port in guest.ports for other in guests for taken in other.ports):
         yield _failed("NodePorts", "node(s) didn't have free ports for the requested pod ports")
+    # Upstream admits static pods whatever taints the node has: no scheduler chose the node for them.
     if not is_static(pod) and not _tolerates(pod, node, rules):
         yield _failed("TaintToleration", "node(s) had taints that the pod didn't tolerate")
 
@@ -173,7 +184,7 @@ def _failed(predicate: str, why: str) -> Rejection:
 
 
 def _misfits(requests: Resources, allocatable: Resources, guests: Collection[Guest]) -> Iterator[Rejection]:
-    """Say what there is too little of; an extended resource the node does not know is not looked at."""
+    """Return insufficient resources; extended resources unknown to the node are ignored."""
     if len(guests) + 1 > allocatable.pods:
         yield _lack("pods", 1, len(guests), allocatable.pods)
     wanted = {
@@ -191,6 +202,8 @@ def _misfits(requests: Resources, allocatable: Resources, guests: Collection[Gue
 
 
 def _counts(name: str, allocatable: Resources) -> bool:
+    """Return whether a scalar resource is checked against the node."""
+    # Upstream removes extended resources that the node does not list: they may belong to a cluster-level device.
     return name in allocatable.scalars or name.startswith("hugepages-")
 
 
@@ -202,7 +215,7 @@ def _lack(name: str, requested: int, used: int, capacity: int) -> Rejection:
 
 def _selected(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionRules) -> bool:
     metadata = node["metadata"]
-    required = required_node_affinity(pod["spec"], rules.selector_operators)
+    required = compile_required_node_affinity(pod["spec"], rules.selector_operators)
     return required.matches(metadata.get("labels") or {}, metadata["name"])
 
 
@@ -211,10 +224,12 @@ def _tolerates(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionRules)
     if not present:
         return True
     compiled = taints.compile_tolerations(pod["spec"].get("tolerations") or (), rules.taints)
+    # Only NoExecute counts here: NoSchedule concerns the scheduler, and the pod is bound already.
     return taints.find_untolerated(present, compiled, ("NoExecute",)) is None
 
 
 def _clash(one: Port, other: Port) -> bool:
+    """Return whether two host ports conflict: same protocol and number, and addresses that overlap."""
     if one[1:] != other[1:]:
         return False
     return one[0] == other[0] or one[0] in _WILDCARD or other[0] in _WILDCARD

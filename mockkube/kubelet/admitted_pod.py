@@ -1,4 +1,4 @@
-"""The pods a kubelet has let in, as far as admission of the next one looks at them."""
+"""Admitted pods, as far as the admission of further pods needs to know them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ MIRROR: Final = "kubernetes.io/config.mirror"
 CONFIG_SOURCE: Final = "kubernetes.io/config.source"
 CRITICAL_PRIORITY: Final = 2_000_000_000
 
+# Host address, protocol and number.
 Port = tuple[str, str, int]
-"""Address, protocol and number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """What a pod takes of its node, and what it is worth."""
+    """Requests, host ports and priority of an admitted pod."""
 
     key: Key
     uid: str
@@ -31,7 +31,7 @@ class Guest:
 
     @classmethod
     def of(cls, pod: ReadOnlyObject, requests: RequestRules) -> "Guest":
-        """Read a pod."""
+        """Build from a pod."""
         return cls(
             key_of(pod),
             pod["metadata"].get("uid", ""),
@@ -44,23 +44,24 @@ class Guest:
 
 
 def is_critical(pod: ReadOnlyObject) -> bool:
-    """Whether room is made for the pod whatever else must go."""
+    """Return whether other pods may be preempted so that the pod fits (upstream: IsCriticalPod)."""
     return is_static(pod) or pod["spec"].get("priority", 0) >= CRITICAL_PRIORITY
 
 
 def is_mirror(pod: ReadOnlyObject) -> bool:
-    """Whether the pod only shows one that runs from a file of its node."""
+    """Return whether the pod mirrors a static pod of its node."""
     return MIRROR in (pod["metadata"].get("annotations") or {})
 
 
 def is_static(pod: ReadOnlyObject) -> bool:
-    """Whether the pod runs from a file of its node, or shows one that does."""
+    """Return whether the pod is a static pod, or mirrors one."""
     return is_mirror(pod) or (pod["metadata"].get("annotations") or {}).get(CONFIG_SOURCE, "api") != "api"
 
 
 def _host_ports(pod: ReadOnlyObject) -> Iterator[Port]:
-    """Return everything that listens on the node itself."""
+    """Return all host ports of a pod's main containers and sidecars."""
     spec = pod["spec"]
+    # Other init containers have ended before the main containers start, so their ports conflict with nothing.
     sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
     for container in (*sidecars, *spec["containers"]):
         for port in container.get("ports") or ():

@@ -1,4 +1,4 @@
-"""How containers end: as annotations say; else as their command says; else as such containers do."""
+"""Decide how a container exits: by annotation, else by its command, else by a default."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -7,29 +7,34 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.kubelet.container_behavior import Exit
 from mockkube.shell.entrypoints import has_command
 
+# Returns the exit of a container from its restart count and start time; None while it runs until stopped.
 Ends = Callable[[int, datetime], Exit | None]
-"""How a container ends that has been restarted so often, and was started then; None: it runs until it is stopped."""
 
 
 def ends_of(pod: ReadOnlyObject, container: ReadOnlyObject, given: Exit | None, unsaid: Exit | None) -> Ends:
-    """Return how a container ends: as `given`, if that is said; `unsaid` where its command says nothing more."""
+    """Return a function that decides how a container exits.
+
+    `given` (from annotations) comes first; `unsaid` applies where the command does not decide.
+    """
 
     def ends(run: int, began: datetime) -> Exit | None:
         if given is not None:
             return given
         if not has_command(container):
             return unsaid
+        # The shell interpreter is 2,000 lines that most clusters never need.
         from mockkube.shell.environment import ContainerStart
         from mockkube.shell.interpreter import (  # loaded for the first container that has a command
             ContainerEnd,
             interpret,
         )
 
-        said = interpret(pod, container, ContainerStart(run, began))
-        if said.end is ContainerEnd.EXITS:
-            return Exit(said.code, said.seconds, said.message)
-        if said.end is ContainerEnd.RUNS or unsaid is None:
+        outcome = interpret(pod, container, ContainerStart(run, began))
+        if outcome.end is ContainerEnd.EXITS:
+            return Exit(outcome.code, outcome.seconds, outcome.message)
+        if outcome.end is ContainerEnd.RUNS or unsaid is None:
             return None
-        return Exit(unsaid.code, said.seconds + unsaid.after_seconds)
+        # The command did some work before a part that the interpreter cannot decide; the default follows that work.
+        return Exit(unsaid.code, outcome.seconds + unsaid.after_seconds)
 
     return ends

@@ -1,5 +1,6 @@
-"""What a pod's annotations say its containers do: nothing really runs, so they, or a command, say how it ends.
+"""Behavior of a pod's containers, parsed from its annotations: exits, readiness, image pulls, delays.
 
+No process really runs, so an annotation or the container's command decides how a container exits.
 `mockkube.dev/exit: "1@5s"` lets every container end with code 1 five seconds after each start; `main=1@5s,helper=0`
 names them one by one. `mockkube.dev/unready` and `mockkube.dev/image-pull-error` list containers (`*`: all) that never
 become ready, or whose image cannot be pulled. `mockkube.dev/start-delay` and `mockkube.dev/stop-delay` are durations.
@@ -20,45 +21,45 @@ IMAGE_PULL_ERROR: Final = f"{PREFIX}image-pull-error"
 START_DELAY: Final = f"{PREFIX}start-delay"
 STOP_DELAY: Final = f"{PREFIX}stop-delay"
 EVERY: Final = "*"
+# Run time of a job's containers when neither annotation nor command decides it.
 JOB_SECONDS: Final = 1.0
-"""How long the containers of a job's pod work when nobody, not even their command, says otherwise."""
 _NANOSECONDS: Final = 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a container ends: with which code, how long after its start."""
+    """Exit code of a container, and how long after its start it exits."""
 
     code: int = 0
     after_seconds: float = 0.0
+    # Termination message.
     message: str = ""
-    """What it leaves as its last word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """What the containers of one pod do."""
+    """Behavior of the containers of one pod."""
 
     exits: Mapping[str, Exit] = field(default_factory=dict)
+    # Exit of containers without annotation or deciding command; None: they run until stopped.
     unsaid: Exit | None = None
-    """How a container ends of which neither annotation nor command says anything; None: it runs until stopped."""
     unready: frozenset[str] = frozenset()
     unpullable: frozenset[str] = frozenset()
     start_seconds: float = 0.0
     stop_seconds: float = 0.0
+    # Errors of annotations that cannot be parsed; those annotations are ignored.
     complaints: tuple[str, ...] = ()
-    """What could not be read, and is passed over."""
 
     def exit_of(self, container: str) -> Exit | None:
-        """Return how a container ends; None: the annotations do not say."""
+        """Return the annotated exit of a container; None if no annotation covers it."""
         return self.exits.get(container, self.exits.get(EVERY))
 
     def is_ready(self, container: str) -> bool:
-        """Whether a running container is ready."""
+        """Return whether a running container is ready."""
         return container not in self.unready and EVERY not in self.unready
 
     def is_pullable(self, container: str) -> bool:
-        """Whether the image of a container can be had."""
+        """Return whether the image of a container can be pulled."""
         return container not in self.unpullable and EVERY not in self.unpullable
 
 
@@ -67,17 +68,18 @@ _JOB: Final = Script(unsaid=Exit(after_seconds=JOB_SECONDS))
 
 
 def read_script(pod: ReadOnlyObject) -> Script:
-    """Read the annotations of a pod; the containers of a job complete unless told otherwise, here or by commands."""
+    """Parse a pod's annotations; containers of jobs complete by default."""
     metadata = pod["metadata"]
     annotations = metadata.get("annotations") or {}
-    plain = _JOB if any(owner.get("kind") == "Job" for owner in metadata.get("ownerReferences") or ()) else _PLAIN
+    default = _JOB if any(owner.get("kind") == "Job" for owner in metadata.get("ownerReferences") or ()) else _PLAIN
     if not any(name.startswith(PREFIX) for name in annotations):
-        return plain
+        return default
     complaints: list[str] = []
     exits = _exits(annotations.get(EXIT, ""), complaints)
     return Script(
         exits=exits,
-        unsaid=None if exits else plain.unsaid,
+        # With exits for some containers, the others run until stopped, as a user who names them expects.
+        unsaid=None if exits else default.unsaid,
         unready=_names(annotations.get(UNREADY, "")),
         unpullable=_names(annotations.get(IMAGE_PULL_ERROR, "")),
         start_seconds=_annotated_seconds(annotations, START_DELAY, complaints),
@@ -102,8 +104,8 @@ def _annotated_seconds(annotations: Mapping[str, str], name: str, complaints: li
 
 
 def _seconds(text: str) -> float | None:
-    span = parse_duration(text.strip())
-    return None if span is None or span.nanos < 0 else span.nanos / _NANOSECONDS
+    duration = parse_duration(text.strip())
+    return None if duration is None or duration.nanos < 0 else duration.nanos / _NANOSECONDS
 
 
 def _exits(text: str, complaints: list[str]) -> dict[str, Exit]:

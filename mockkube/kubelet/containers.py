@@ -1,4 +1,4 @@
-"""One container from its first status to its last: the status that follows from the one before, the script, the time.
+"""Next status of one container: from its previous status, its behavior and the time.
 
 upstream 1.36: pkg/kubelet/kubelet_pods.go, pkg/kubelet/kuberuntime/kuberuntime_manager.go (doBackOff)
 """
@@ -19,18 +19,18 @@ _REMOVED: Final = "The container is removed because RestartAllContainers in plac
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """An event about a pod, as kubelets word it."""
+    """Event about a pod, a node or a stage, in upstream's words."""
 
     type: str
     reason: str
     message: str
+    # Name of the container that the event is about; the event's field path refers to it.
     container: str = ""
-    """The container it is about, and where it stands in the spec."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A container's status as of now, when it changes next by itself (None: never), and what happened on the way."""
+    """New status of a container, when it changes next (None: never), and events."""
 
     status: Object
     next_at: datetime | None = None
@@ -39,22 +39,22 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What a container is run with."""
+    """Inputs of one sync of a container."""
 
     pod: ReadOnlyObject
     script: Script
     now: datetime
+    # Whether the pod has init containers; selects the waiting reason before the first start.
     initializing: bool
-    """Whether the pod has init containers, which says how one that has not started waits."""
+    # Whether event messages name the container, as before 1.35.
     long_texts: bool
-    """Whether events name the container, as before 1.35."""
     restarts: RestartRules = field(default_factory=RestartRules)
+    # Whether containers get the resources of the spec; False while a resize is pending.
     resizes: bool = True
-    """Whether containers get what the spec says now; not while a resize cannot be done."""
 
 
 def is_sidecar(container: ReadOnlyObject) -> bool:
-    """Whether an init container keeps running beside the others."""
+    """Return whether an init container keeps running beside the main containers."""
     return bool(container.get("restartPolicy") == "Always")
 
 
@@ -76,6 +76,7 @@ def first_status(container: ReadOnlyObject, *, initializing: bool) -> Object:
 
 
 def _mounted(mount: ReadOnlyObject) -> Object:
+    """Return a volume mount as container statuses list it."""
     shown = {"name": mount["name"], "mountPath": mount["mountPath"]}
     if mount.get("readOnly"):
         shown |= {"readOnly": True, "recursiveReadOnly": "Disabled"}
@@ -83,12 +84,13 @@ def _mounted(mount: ReadOnlyObject) -> Object:
 
 
 def advance(container: ReadOnlyObject, old: ReadOnlyObject, stage: Stage, ends: Ends) -> Progress:
-    """Return where a container that may run stands now. `ends` says how it ends."""
+    """Return the progress of a container that may run; `ends` returns how it exits."""
     state = old["state"]
     if terminated := state.get("terminated"):
         return _after_end(container, old, terminated, stage, ends)
     if running := state.get("running"):
         return _running(container, old, parse_time(running["startedAt"]), stage, ends)
+    # Waiting with a terminated last state: the container is in CrashLoopBackOff, or all containers restart.
     if terminated := (old.get("lastState") or {}).get("terminated"):
         return _after_end(container, old, terminated, stage, ends)
     return _start(container, old, stage, ends, restarts=0)
@@ -115,6 +117,7 @@ def _start(container: ReadOnlyObject, old: ReadOnlyObject, stage: Stage, ends: E
         Note("Normal", "Created", f"Created container: {name}" if stage.long_texts else "Container created", name),
         Note("Normal", "Started", f"Started container {name}" if stage.long_texts else "Container started", name),
     )
+    # A container that exits after zero seconds terminates in the sync that starts it.
     progress = _running(container, status, stage.now, stage, ends)
     return Progress(progress.status, progress.next_at, (*notes, *progress.notes))
 
@@ -122,6 +125,7 @@ def _start(container: ReadOnlyObject, old: ReadOnlyObject, stage: Stage, ends: E
 def _unpullable(old: ReadOnlyObject, image: str, name: str) -> Progress:
     waiting = old["state"].get("waiting") or {}
     if waiting.get("reason") == "ImagePullBackOff":
+        # Nothing retries the pull: the behavior annotation of a running pod decides it for good.
         return Progress(dict(old))
     message = f'Back-off pulling image "{image}"'
     status = {**old, "state": {"waiting": {"reason": "ImagePullBackOff", "message": message}}}
@@ -135,6 +139,7 @@ def _unpullable(old: ReadOnlyObject, image: str, name: str) -> Progress:
 
 
 def _running(container: ReadOnlyObject, status: ReadOnlyObject, since: datetime, stage: Stage, ends: Ends) -> Progress:
+    # Resources that need a restart are compared first: the restarted container gets all new resources together.
     if stage.resizes and _is_resized_by_restart(container, status):
         return _restarted(container, status, stage, ends)
     shown = {**status, "ready": stage.script.is_ready(container["name"])}
@@ -151,7 +156,7 @@ def _running(container: ReadOnlyObject, status: ReadOnlyObject, since: datetime,
 
 
 def _is_resized_by_restart(container: ReadOnlyObject, status: ReadOnlyObject) -> bool:
-    """Whether a running container only gets what its spec says when it is started again."""
+    """Return whether a resource changed whose resize policy is RestartContainer."""
     policies = {one["resourceName"]: one.get("restartPolicy") for one in container.get("resizePolicy") or ()}
     if "RestartContainer" not in policies.values():
         return False
@@ -165,7 +170,7 @@ def _is_resized_by_restart(container: ReadOnlyObject, status: ReadOnlyObject) ->
 
 
 def _restarted(container: ReadOnlyObject, status: ReadOnlyObject, stage: Stage, ends: Ends) -> Progress:
-    """Stop a container and start it again with what its spec says now."""
+    """Stop a container and start it with the resources of the spec."""
     name = container["name"]
     last = ended(status, 0, stage.now)["state"]
     progress = _start(container, {**status, "lastState": last}, stage, ends, restarts=status["restartCount"] + 1)
@@ -174,7 +179,7 @@ def _restarted(container: ReadOnlyObject, status: ReadOnlyObject, stage: Stage, 
 
 
 def _given(container: ReadOnlyObject) -> Object:
-    """Return what a container has been given, as its status shows it."""
+    """Return the status fields that show a container's allocated resources."""
     resources = container.get("resources") or {}
     if not resources:
         return {}
@@ -185,7 +190,7 @@ def _given(container: ReadOnlyObject) -> Object:
 
 
 def ended(status: ReadOnlyObject, exit_code: int, at: datetime, message: str = "") -> Object:
-    """Return the status of a container that was running and ended."""
+    """Return the status of a running container after its exit."""
     terminated = {
         "exitCode": exit_code,
         "reason": "Completed" if exit_code == 0 else "Error",
@@ -199,7 +204,7 @@ def ended(status: ReadOnlyObject, exit_code: int, at: datetime, message: str = "
 
 
 def lost(status: ReadOnlyObject) -> Object:
-    """Return the status of a container that never ran in a pod that is over."""
+    """Return the terminated status of a container that never ran in a pod that ended."""
     terminated = {
         "exitCode": LOST_EXIT_CODE,
         "reason": "ContainerStatusUnknown",
@@ -211,11 +216,12 @@ def lost(status: ReadOnlyObject) -> Object:
 
 
 def removed(status: ReadOnlyObject) -> Object:
-    """Return the status of a container of a pod all of whose containers are started again."""
+    """Return the status of a container while all containers of its pod restart."""
     last = {"exitCode": LOST_EXIT_CODE, "reason": RESTARTING_ALL, "message": _REMOVED,
             "startedAt": None, "finishedAt": None}  # fmt: skip
     waiting = {"reason": RESTARTING_ALL, "message": _REMOVED}
     return {
+        # The next start writes a new ID; upstream's runtime has no container under the old one any more.
         **{name: value for name, value in status.items() if name != "containerID"},
         "state": {"waiting": waiting},
         "lastState": {"terminated": last},
@@ -228,13 +234,15 @@ def removed(status: ReadOnlyObject) -> Object:
 def _after_end(
     container: ReadOnlyObject, status: ReadOnlyObject, terminated: ReadOnlyObject, stage: Stage, ends: Ends
 ) -> Progress:
-    """Leave a container that ended as it is, let it wait for its next start, or start it again."""
+    """Keep a terminated container, let it wait in CrashLoopBackOff, or restart it."""
     if terminated.get("reason") == RESTARTING_ALL:
+        # `removed` has incremented the restart count already, and this restart has no backoff.
         return _start(container, status, stage, ends, restarts=status["restartCount"])
     if not stage.restarts.may_restart(container, stage.pod, terminated["exitCode"]):
         return Progress(dict(status))
     wait_seconds = stage.restarts.wait_seconds(status["restartCount"])
     finished = terminated.get("finishedAt")
+    # Statuses written by others (users, KWOK stages) may lack finishedAt.
     due = (parse_time(finished) if finished else stage.now) + timedelta(seconds=wait_seconds)
     last = {"terminated": dict(terminated)}
     if due <= stage.now:
@@ -251,6 +259,7 @@ def _after_end(
 
 
 def _span(seconds: int) -> str:
+    """Return a backoff as Go prints a duration: 10s, 1m20s."""
     minutes, rest = divmod(seconds, 60)
     return f"{minutes}m{rest}s" if minutes else f"{rest}s"
 

@@ -1,4 +1,4 @@
-"""Features a kubelet declares on its node, and pods ask of it.
+"""Features that a kubelet declares in its node's status, and that pods may require.
 
 upstream 1.36: staging/src/k8s.io/component-helpers/nodedeclaredfeatures
 """
@@ -12,22 +12,22 @@ from mockkube.features.versions import Version
 from mockkube.matching.node_features import NodeFeature, known_features, needed_features
 
 GATE: Final = "NodeDeclaredFeatures"
+# Declared in 1.35 only, without a gate, by every kubelet whose CPU manager policy is none.
 _WITHOUT_GATE: Final = "GuaranteedQoSPodCPUResize"
-"""In 1.35 alone: declared by every kubelet whose CPU manager has no policy."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureRules:
-    """What a kubelet of some version and gates declares and asks."""
+    """Features that a kubelet of one version and set of gates declares and checks."""
 
+    # Whether features are declared and checked at all.
     declares: bool = False
-    """Whether it does either."""
     declared: tuple[str, ...] = ()
     known: tuple[NodeFeature, ...] = ()
 
     @classmethod
     def of(cls, caps: Capabilities) -> "FeatureRules":
-        """Return the rules of a kubelet: what features need of a container runtime, the simulated one has."""
+        """Return the rules of a kubelet; the simulated container runtime supports every feature."""
         known = known_features(caps.version)
         declared = [feature.name for feature in known if caps.enabled(feature.name)]
         if caps.version == Version(1, 35):
@@ -36,7 +36,7 @@ class FeatureRules:
         return cls(on, tuple(sorted(declared)) if on else (), known)
 
     def missing(self, pod: ReadOnlyObject) -> list[str]:
-        """Return what a pod needs and this kubelet does not declare."""
+        """Return features that a pod needs and this kubelet does not declare."""
         if not self.declares:
             return []
         return [name for name in needed_features(pod["spec"], self.known) if name not in self.declared]

@@ -1,9 +1,9 @@
-"""What the workers of a kubelet share: whom they talk to, what they watch, and what they know of stages and places."""
+"""Dependencies that the workers of a kubelet share: client, clock, informers, stages, events."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mockkube.client.cache import Caches, ListWatch
+from mockkube.client.cache import Informer, InformerFactory
 from mockkube.client.protocol import Client
 from mockkube.kubelet.event_reporter import Reporter
 from mockkube.kubelet.node_status import Places
@@ -15,23 +15,23 @@ from mockkube.runtime.clock import Clock
 
 @dataclass(frozen=True, slots=True)
 class Equipment:
-    """What the workers of a kubelet share."""
+    """Dependencies of the workers of a kubelet."""
 
+    # Name of the component, prefix of the names of its workers.
     owner: str
-    """The component, by which they are named."""
     client: Client
     clock: Clock
     chance: Chance
+    # Whether this component simulates the kubelet of a node at present.
     owns: Callable[[str], bool]
-    """Whether a node of that name is ours at the moment."""
-    caches: Caches
-    """Those of nodes and pods, and what in them cannot be read."""
-    nodes: ListWatch
-    pods: ListWatch
+    # Informers of nodes and pods, and the objects that could not be read.
+    caches: InformerFactory
+    nodes: Informer
+    pods: Informer
     places: Places
     book: StageBook
     reporter: Reporter
 
     def player(self, kind: str) -> StagePlayer:
-        """Return one that takes objects of a kind from stage to stage."""
+        """Return a new stage controller for objects of a kind."""
         return StagePlayer(self.client, self.clock, self.chance, self.book, self.reporter, kind)

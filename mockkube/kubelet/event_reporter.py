@@ -1,4 +1,4 @@
-"""What kubelets tell besides statuses: events and metrics."""
+"""Events and admission metrics of kubelets."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from mockkube.kubelet.containers import Note
 from mockkube.kubelet.node_events import Voices
 from mockkube.kubelet.rejection_loops import Refusals
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.loop_board import LoopBoard
+from mockkube.runtime.loop_board import HotLoops
 
 _KNOWN_REASONS: Final = frozenset(
     {
@@ -24,12 +24,13 @@ _KNOWN_REASONS: Final = frozenset(
 
 
 class Reporter:
-    """Tells of pods and nodes in a kubelet's voice."""
+    """Records events and counts rejections and preemptions of kubelets."""
 
     def __init__(
-        self, voices: Voices, metrics: CollectorRegistry, version: Version, clock: Clock, loops: LoopBoard
+        self, voices: Voices, metrics: CollectorRegistry, version: Version, clock: Clock, loops: HotLoops
     ) -> None:
         self._voices, self._version = voices, version
+        self._paths = _FieldPaths({})
         self._refusals = Refusals(clock, loops.bell)
         loops.add(self._refusals.current)
         metrics.register(self._refusals)
@@ -47,17 +48,20 @@ class Reporter:
         )
 
     def tell(self, obj: ReadOnlyObject, note: Note) -> None:
-        """Record an event."""
+        """Record an event about a pod or a node."""
         if obj.get("kind") == "Node":
             host = obj["metadata"]["name"]
             about = self._node_reference(obj)
         else:
             host = obj["spec"].get("nodeName", "")
-            about = reference_to(obj, _field_path(obj["spec"], note.container) if note.container else "")
+            # Events of one pod come in sequence, so the paths of the last pod suffice as a cache.
+            if self._paths.spec is not obj["spec"]:
+                self._paths = _FieldPaths(obj["spec"])
+            about = reference_to(obj, self._paths.of(note.container) if note.container else "")
         self._voices.record(about, note.type, note.reason, note.message, host=host)
 
     def _node_reference(self, node: ReadOnlyObject) -> Object:
-        """Return the reference to a node; what stands for its uid has changed twice."""
+        """Return an event's reference to a node; upstream's uid in it differs by version."""
         # upstream 1.36: pkg/kubelet/kubelet.go, nodeRef
         name = node["metadata"]["name"]
         if self._version < Version(1, 35):
@@ -66,23 +70,32 @@ class Reporter:
         return reference if self._version < Version(1, 37) else {**reference, "uid": node["metadata"]["uid"]}
 
     def leave(self, node: str) -> None:
-        """Forget a node that is gone."""
+        """Drop the event recorder of a deleted node."""
         self._voices.leave(node)
 
     def refused(self, pod: ReadOnlyObject, reason: str) -> None:
-        """Count a pod that was not let in."""
+        """Count a rejected pod."""
         self._refusals.refused(pod, reason)
+        # As upstream, other reasons share a label so that the metric's cardinality is bounded.
         if reason not in _KNOWN_REASONS:
             reason = "OutOfExtendedResources" if reason.startswith("OutOf") else "Other"
         self._rejections.labels(reason).inc()
 
     def preempted(self, resource: str) -> None:
-        """Count a pod that had to go because there was too little of a resource."""
+        """Count a pod evicted for an insufficient resource."""
         self._preemptions.labels(resource).inc()
 
 
-def _field_path(spec: ReadOnlyObject, container: str) -> str:
-    for listed in ("initContainers", "containers"):
-        if any(one["name"] == container for one in spec.get(listed) or ()):
-            return f"spec.{listed}{{{container}}}"
-    return ""
+class _FieldPaths:
+    """Field paths of a pod's containers, computed once for all its events."""
+
+    def __init__(self, spec: ReadOnlyObject) -> None:
+        self.spec = spec
+        self._lists = {
+            one["name"]: listed for listed in ("containers", "initContainers") for one in spec.get(listed) or ()
+        }
+
+    def of(self, container: str) -> str:
+        """Return the field path of a container; empty if the pod has none of the name."""
+        listed = self._lists.get(container)
+        return f"spec.{listed}{{{container}}}" if listed else ""

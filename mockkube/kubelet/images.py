@@ -1,4 +1,4 @@
-"""The images of a node: what its containers were started from, as its status lists them.
+"""Images of a node as its status lists them: those that its containers started from.
 
 upstream 1.36: pkg/kubelet/nodestatus/setters.go (Images)
 """
@@ -10,14 +10,14 @@ from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
 
+# A node status lists at most this many images, the largest ones (upstream: nodeStatusMaxImages).
 IMAGES_MAX: Final = 50
-"""A status lists so many, the largest; the others are there, untold."""
 _SIZE_MIN: Final = 5 * 1024**2
 _SIZE_RANGE: Final = 250 * 1024**2
 
 
 def familiar(image: str) -> tuple[str, str]:
-    """Return the repository of an image with its registry, and the tag or digest that follows: `:latest` if none."""
+    """Split an image into repository with registry, and tag or digest (`:latest` by default)."""
     name, at, digest = image.partition("@")
     last = name.rpartition("/")[2]
     repository = name[: len(name) - len(last)] + last.partition(":")[0]
@@ -31,30 +31,31 @@ def familiar(image: str) -> tuple[str, str]:
 
 
 def image_id(image: str) -> str:
-    """Name an image by a digest, as registries do: the same for the same image."""
+    """Return an image by digest, the same for the same name."""
     repository, rest = familiar(image)
     return f"{repository}{rest}" if rest.startswith("@") else f"{repository}@sha256:{digest_of(image)}"
 
 
 def digest_of(text: str) -> str:
-    """Return what stands for the digest of a thing of this name."""
+    """Return a SHA-256 digest of a name, in place of a content digest."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def with_images(present: Iterable[ReadOnlyObject], pulled: Iterable[str]) -> list[ReadOnlyObject] | None:
-    """Return what a node's status says of images when these are there too; None if nothing new."""
+    """Return a node's image list including newly pulled images; None if nothing changes."""
     known = list(present)
     names = {name for entry in known for name in entry.get("names") or ()}
     fresh = [entry for image in pulled if (entry := _entry(image))["names"][0] not in names]
     if not fresh:
         return None
+    # A new image too small for the list causes no write of the node status.
     largest = sorted([*known, *fresh], key=lambda entry: -entry.get("sizeBytes", 0))[:IMAGES_MAX]
     return largest if any(entry in largest for entry in fresh) else None
 
 
 @lru_cache(maxsize=1024)
 def _entry(image: str) -> Object:
-    """Describe an image; its size follows from its name."""
+    """Return an image as node statuses list it; the size is derived from the name."""
     repository, rest = familiar(image)
     by_digest = image_id(image)
     size = _SIZE_MIN + int(digest_of(image)[:12], 16) % _SIZE_RANGE

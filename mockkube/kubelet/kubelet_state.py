@@ -1,4 +1,4 @@
-"""What one kubelet remembers: whom it let in, who must go, addresses, images. A restart loses it."""
+"""Memory of the kubelet of one node: admitted pods, preempted pods, IPs, images. A restart loses it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,25 +13,26 @@ _ADDRESSES: Final = 253
 
 @dataclass(slots=True)
 class House:
-    """The memory of the kubelet of one node; guests and addresses are found by uid."""
+    """State of the kubelet of one node; pods are keyed by uid."""
 
     guests: dict[str, Guest] = field(default_factory=dict)
     addresses: dict[str, str] = field(default_factory=dict)
+    # Preempted pods that have not terminated yet.
     doomed: dict[str, Guest] = field(default_factory=dict)
-    """Who has to go for a critical pod, and is not over yet."""
+    # Keys of pods whose resize is deferred.
     waiting: dict[str, Key] = field(default_factory=dict)
-    """Whose resize waits for room."""
     images: dict[str, None] = field(default_factory=dict)
     drawn: int = 0
 
     def others(self, uid: str) -> Sequence[Guest]:
-        """Return the guests beside a pod."""
+        """Return admitted pods except one."""
         return [guest for other, guest in self.guests.items() if other != uid]
 
     def address(self, uid: str, network: str) -> str:
-        """Return the address of a pod, a free one if it has none."""
+        """Return the IP of a pod; allocate a free one if it has none."""
         if uid not in self.addresses:
             taken = set(self.addresses.values())
+            # Round robin: the IP of a deleted pod is reused as late as possible. With all in use, pods share one.
             for _ in range(_ADDRESSES):
                 self.addresses[uid] = f"{network}.{_FIRST_ADDRESS + self.drawn % _ADDRESSES}"
                 self.drawn += 1
@@ -40,19 +41,19 @@ class House:
         return self.addresses[uid]
 
     def condemn(self, guest: Guest) -> None:
-        """Let a guest go: it counts no longer."""
+        """Mark an admitted pod as preempted: its requests count no longer."""
         self.guests.pop(guest.uid, None)
         self.doomed[guest.uid] = guest
 
     def forget(self, uid: str) -> bool:
-        """Forget a pod that is gone, or over; return whether that has made room."""
+        """Remove a terminated or deleted pod; return whether that freed resources."""
         self.addresses.pop(uid, None)
         self.waiting.pop(uid, None)
         was_doomed = self.doomed.pop(uid, None) is not None
         return self.guests.pop(uid, None) is not None or was_doomed
 
     def pull(self, image: str) -> bool:
-        """Take note of an image; return whether it is new here."""
+        """Record an image; return whether the node did not have it."""
         if image in self.images:
             return False
         self.images[image] = None

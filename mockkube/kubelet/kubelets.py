@@ -1,12 +1,12 @@
-"""The kubelets of a cluster, or of one node, as a part of it."""
+"""Kubelets of a cluster, or of one node, as a component: informers, workers and event recorders."""
 
 import zlib
 from collections.abc import Sequence
 
-from mockkube.client.cache import Caches, ListWatch
+from mockkube.client.cache import Informer, InformerFactory
 from mockkube.client.protocol import Client, Key, Selection
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.versions import binary_text
+from mockkube.features.versions import binary_version
 from mockkube.kubelet.dependencies import Equipment
 from mockkube.kubelet.event_reporter import Reporter
 from mockkube.kubelet.node_events import COMPONENT, Voices
@@ -19,31 +19,33 @@ from mockkube.kubelet.pod_workers import PodWorker
 from mockkube.kubelet.stages.functions import Machine, Surroundings
 from mockkube.kubelet.stages.stage_cache import StageBook
 from mockkube.kubelet.stages.status_writer import Verdicts
-from mockkube.proposals.expression_metrics import measured_cache
+from mockkube.proposals.expression_metrics import make_measured_cache
 from mockkube.proposals.lending import taint_rules
 from mockkube.runtime.part import Context, Part
 from mockkube.runtime.steps import Worker
 
 
 class Kubelets:
-    """The kubelets of every node that has none of its own, or the kubelet of one node."""
+    """Kubelets of all nodes without one of their own (`kubelet`), or of one node (`kubelet.NODE`)."""
 
     def __init__(self, context: Context[Client, Capabilities]) -> None:
         client, clock, owner = context.client, context.clock, context.component
         node = owner.partition(".")[2]
-        self._caches = Caches(client, clock, owner=owner, board=context.loops)
+        self._caches = InformerFactory(client, clock, owner=owner, board=context.loops)
         self._voices = Voices(client, clock, context.chance, owner=owner)
         nodes = self._caches.of("Node", Selection(fields=f"metadata.name={node}" if node else ""))
         pods = self._caches.of("Pod", Selection(fields=f"spec.nodeName={node}" if node else "spec.nodeName!="))
         self._workers = self._build(context, nodes, pods)
 
-    def _build(self, context: Context[Client, Capabilities], nodes: ListWatch, pods: ListWatch) -> Sequence[Worker]:
+    def _build(self, context: Context[Client, Capabilities], nodes: Informer, pods: Informer) -> Sequence[Worker]:
+        """Build the workers; those that subscribe to informers come after them."""
         client, clock, owner = context.client, context.clock, context.component
         places = Places()
         surroundings, outages = self._surroundings(context, nodes, places), self._caches.outages
         book = self._book = StageBook(client, clock, surroundings, owner=owner, outages=outages, bad=self._caches.bad)
         reporter = Reporter(self._voices, context.metrics, context.capabilities.version, clock, context.loops)
         verdicts = Verdicts(client, clock, reporter, owner=owner)
+        # One component writes the status of stages: kubelets of single nodes would write the same.
         if owner == COMPONENT:  # the fleet: kubelets of single nodes would say the same
             book.judged.append(verdicts.judge)
         equipment = Equipment(
@@ -59,7 +61,7 @@ class Kubelets:
             book=book,
             reporter=reporter,
         )
-        cache = measured_cache(context.metrics, "kubelet_toleration_cel_cache")
+        cache = make_measured_cache(context.metrics, "kubelet_toleration_cel_cache")
         taints = taint_rules(context.capabilities, cache.expression, context.log.errors(clock.monotonic))
         pod_worker = PodWorker(equipment, KubeletRules.of(context.capabilities, taints))
         heartbeats = Heartbeats(client, clock, context.owns, owner=owner, bad=self._caches.bad)
@@ -67,29 +69,29 @@ class Kubelets:
         node_worker = NodeWorker(equipment, node_rules, pods=pod_worker, heartbeats=heartbeats)
         return (*self._caches.workers, *book.workers, verdicts, node_worker, pod_worker, heartbeats, self._voices)
 
-    def _surroundings(self, context: Context[Client, Capabilities], nodes: ListWatch, places: Places) -> Surroundings:
-        """Return what the templates of stages know."""
+    def _surroundings(self, context: Context[Client, Capabilities], nodes: Informer, places: Places) -> Surroundings:
+        """Return the factory of stage templates, with functions that know nodes and pods."""
 
         def node_ip(name: str) -> str:
             return internal_ip(nodes.get(Key("", name)) or {}, places.of(name))
 
         def pod_ip(name: str, uid: str) -> str:
             network = pod_network(nodes.get(Key("", name)) or {}, places.of(name))
+            # Stages have no memory of IPs: derived from the uid, a pod's IP is the same in each template.
             return f"{network}.{2 + zlib.crc32(uid.encode()) % 253}"
 
-        version = binary_text(context.capabilities.version)
+        version = binary_version(context.capabilities.version)
         return Surroundings(Machine(context.clock.now, node_ip, pod_ip, version))
 
     @property
     def workers(self) -> Sequence[Worker]:
-        """All that works in it."""
         return self._workers
 
     async def start(self) -> None:
-        """Begin; the caches fill themselves."""
+        """Do nothing: informers list and watch in their steps."""
 
     async def stop(self) -> None:
-        """Stop watching."""
+        """Close all watches."""
         await self._book.close()
         await self._caches.close()
 

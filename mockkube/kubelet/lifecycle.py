@@ -1,10 +1,13 @@
-"""What a kubelet does with one of its pods next: a pure decision from the pod as stored, the time, and its script."""
+"""Sync of an admitted pod: a pure decision from the stored pod, the time and the behavior of its containers.
+
+upstream 1.36: pkg/kubelet/kubelet.go (SyncPod)
+"""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from mockkube.api.times import parse_time, render_time
+from mockkube.api.times import add_seconds, parse_time, render_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.kubelet.commands import Ends, ends_of
 from mockkube.kubelet.container_behavior import Exit, Script, read_script
@@ -18,13 +21,14 @@ _COMPLETES: Final = Exit()
 
 
 def plan(pod: ReadOnlyObject, host: Host, now: datetime) -> Plan:
-    """Decide about a pod that this kubelet has admitted."""
+    """Return the next action for a pod that the kubelet admitted."""
     script = read_script(pod)
     status = pod.get("status") or {}
     if pod["metadata"].get("deletionTimestamp"):
         return stop(pod, host, script, now)
     if status.get("phase") in TERMINAL:
         return NOTHING
+    # The first status write sets startTime; deadline and start delay count from it.
     if not status.get("startTime"):
         return _accept(pod, host, script, now)
     if (deadline := _deadline(pod)) is not None and deadline <= now:
@@ -38,21 +42,24 @@ def plan(pod: ReadOnlyObject, host: Host, now: datetime) -> Plan:
 
 
 def _accept(pod: ReadOnlyObject, host: Host, script: Script, now: datetime) -> Plan:
-    """Show the pod as being created."""
+    """Write the first status: phase Pending, containers waiting."""
     notes = tuple(Note("Warning", "InvalidAnnotation", text) for text in script.complaints)
     status = status_of(pod, host, statuses_of(pod), Facts(PENDING, sandbox=False), now)
     return Plan({**status, "startTime": render_time(now)}, notes=notes, again_at=now)
 
 
 def _deadline(pod: ReadOnlyObject) -> datetime | None:
+    """Return when activeDeadlineSeconds ends; None without it."""
     seconds, start = pod["spec"].get("activeDeadlineSeconds"), (pod.get("status") or {}).get("startTime")
-    return parse_time(start) + timedelta(seconds=seconds) if seconds is not None and start else None
+    return add_seconds(parse_time(start), seconds) if seconds is not None and start else None
 
 
 def _live(pod: ReadOnlyObject, host: Host, stage: Stage, deadline: datetime | None) -> Plan:
-    """Let the containers of a pod go on."""
+    """Advance the containers of a pod and return the status that results."""
     run = _Run(pod, stage)
     restarting = run.restarts_all()
+    # Checked before and after: an exit may be in the stored status, or happen in this sync. Containers do not advance
+    # in the sync that marks them as restarting, so that watchers observe the state.
     if not restarting:
         run.advance()
         restarting = run.restarts_all()
@@ -61,6 +68,7 @@ def _live(pod: ReadOnlyObject, host: Host, stage: Stage, deadline: datetime | No
     if restarting:
         next_at = stage.now
     if phase in TERMINAL:
+        # A pod that fails or succeeds stops its sidecars, and a pod has no deadline after its end.
         statuses = stopped(statuses, stage.now, beside=unreached(pod, statuses))
         next_at = deadline = None
     facts = Facts(phase, sandbox=phase not in TERMINAL, pending=host.pending, restarting=restarting)
@@ -69,7 +77,7 @@ def _live(pod: ReadOnlyObject, host: Host, stage: Stage, deadline: datetime | No
 
 
 class _Run:
-    """One look at the containers of a pod: every one that may goes on."""
+    """One sync of all containers of a pod."""
 
     def __init__(self, pod: ReadOnlyObject, stage: Stage) -> None:
         self._pod, self._stage = pod, stage
@@ -78,7 +86,7 @@ class _Run:
         self.notes: list[Note] = []
 
     def restarts_all(self) -> bool:
-        """Whether the end of a container starts all of them again; then they are shown as removed."""
+        """Mark all containers as restarting if the exit of one demands it; return whether it does."""
         spec = self._pod["spec"]
         ends = (
             (one, self.statuses[one["name"]]["state"].get("terminated"))
@@ -92,7 +100,7 @@ class _Run:
         return True
 
     def advance(self) -> None:
-        """Let init containers run one after the other, then all others; ephemeral ones wait for nobody."""
+        """Advance ephemeral containers, then init containers in order, then main containers."""
         script = self._stage.script
         for container in self._pod["spec"].get("ephemeralContainers") or ():
             name = container["name"]
@@ -105,6 +113,7 @@ class _Run:
             elif not status.get("ready"):
                 self._take(name, _initialize(container, status, self._stage))
             alone = {**self._pod, "spec": {**self._pod["spec"], "initContainers": [container]}}
+            # Sidecars count as soon as they have started; other init containers when they have completed.
             if not is_initialized(alone, self.statuses):
                 return
         for container in self._pod["spec"]["containers"]:
@@ -113,7 +122,7 @@ class _Run:
             self._take(name, advance(container, self.statuses[name], self._stage, ends))
 
     def _ends(self, container: ReadOnlyObject) -> Ends:
-        """Return how a container ends that stands beside the others."""
+        """Return how an init or ephemeral container exits: by its own annotation or command only."""
         return ends_of(self._pod, container, self._stage.script.exits.get(container["name"]), None)
 
     def _take(self, name: str, progress: Progress) -> None:
@@ -123,12 +132,14 @@ class _Run:
 
 
 def _initialize(container: ReadOnlyObject, status: ReadOnlyObject, stage: Stage) -> Progress:
-    """Run an init container: it succeeds at once unless it is said otherwise, and is then done for good."""
+    """Advance an init container: it succeeds immediately by default, and is ready once it has completed."""
+    # Upstream treats restartPolicy Always as OnFailure for init containers.
     once = stage if stage.pod["spec"].get("restartPolicy") == "Never" else _with_policy(stage, "OnFailure")
     ends = ends_of(stage.pod, container, stage.script.exits.get(container["name"]), _COMPLETES)
     progress = advance(container, status, once, ends)
     terminated = progress.status["state"].get("terminated")
     done = terminated is not None and terminated["exitCode"] == 0
+    # Readiness of an init container means completion, so a running one is not ready.
     if "running" in progress.status["state"]:
         return replace(progress, status={**progress.status, "ready": False})
     return replace(progress, status={**progress.status, "ready": True}) if done else progress

@@ -1,4 +1,4 @@
-"""The leases of many nodes: each is renewed in its turn, and that alone keeps its node alive.
+"""Renew the leases of nodes, spread over time; the node lifecycle controller keeps nodes Ready by them.
 
 upstream 1.36: pkg/kubelet/kubelet.go, staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go
 """
@@ -14,56 +14,56 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.bad_objects import BadObjects
 from mockkube.client.protocol import Client, Key
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 
 NAMESPACE: Final = "kube-node-lease"
 LEASE_SECONDS: Final = 40
 RENEW_SECONDS: Final = 10
+# Nodes are spread over this many moments of a renew interval, so that thousands of leases are not due together.
 _SLOTS: Final = 10
-"""Nodes are spread over so many moments of a round, so that thousands of them do not come at once."""
 
 _LOG: Final = logging.getLogger("mockkube.kubelet")
 
 
 class Heartbeats:
-    """A worker that renews the leases of the nodes it is told of, in slots: a node's slot follows from its name."""
+    """Worker that renews the leases of its nodes in slots; a node's slot follows from its name."""
 
     def __init__(
         self, client: Client, clock: Clock, owns: Callable[[str], bool], *, owner: str, bad: BadObjects | None = None
     ) -> None:
-        """Show leases that cannot be read among the `bad` objects."""
+        """Report leases that cannot be read to `bad`."""
         self.name = f"{owner}/leases"
         self._bad = BadObjects() if bad is None else bad
-        self.bell = Bell()
+        self.bell = Signal()
         self._client, self._clock, self._owns = client, clock, owns
         self._nodes: list[dict[str, ReadOnlyObject]] = [{} for _ in range(_SLOTS)]
         self._fresh: dict[str, ReadOnlyObject] = {}
+        # Each lease as written last.
         self._leases: dict[str, ReadOnlyObject] = {}
-        """Each lease as it was written last."""
         self._due = [0.0] * _SLOTS
+        # Called with a node that another kubelet owns, once per round.
         self.lost: Callable[[str], None] = lambda name: None
-        """Called with a node that is no longer ours, once per round."""
 
     def add(self, node: ReadOnlyObject) -> None:
-        """Keep a node alive from now on."""
+        """Renew the lease of a node from now on; the first time in the next step."""
         name = node["metadata"]["name"]
         slot = self._nodes[_slot(name)]
         if name in slot and slot[name]["metadata"].get("uid") == node["metadata"].get("uid"):
             return
+        # An empty slot has no due time yet; the others keep theirs.
         if not slot:
             self._due[_slot(name)] = self._clock.monotonic() + RENEW_SECONDS * (_slot(name) + 1) / _SLOTS
         slot[name] = self._fresh[name] = node
         self.bell.ring()
 
     def remove(self, name: str) -> None:
-        """Let a node be."""
+        """Stop renewing the lease of a node; the lease itself expires."""
         self._nodes[_slot(name)].pop(name, None)
         self._fresh.pop(name, None)
         self._leases.pop(name, None)
         self._bad.forget("Lease", Key(NAMESPACE, name), self.name)
 
     def ready(self) -> bool:
-        """Whether a lease is to be made or renewed."""
         at = self.wake_at()
         return bool(self._fresh) or (at is not None and at <= self._clock.monotonic())
 
@@ -85,6 +85,7 @@ class Heartbeats:
                         await self._renew(node)
 
     async def _renew(self, node: ReadOnlyObject) -> None:
+        """Renew one lease; an error waits for the next round, as a lease lasts for four rounds."""
         name = node["metadata"]["name"]
         if not self._owns(name):
             self.lost(name)
@@ -108,6 +109,7 @@ class Heartbeats:
                 known = await self._client.get("Lease", Key(NAMESPACE, node["metadata"]["name"]))
             except NotFound:
                 return await self._client.create("Lease", self._lease(node))
+        # An update with the last written object needs no read; a conflict drops the cached lease.
         spec = {**known["spec"], "renewTime": render_micro_time(self._clock.now())}
         return await self._client.update("Lease", {**known, "spec": spec})
 

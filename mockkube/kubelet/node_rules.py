@@ -1,4 +1,4 @@
-"""What a kubelet of some version and gates says of its node, and what else a report is made of."""
+"""Node status fields that depend on a kubelet's version and gates, and inputs of a status report."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,17 +17,17 @@ _ABILITIES: Final[Object] = {"recursiveReadOnlyMounts": True, "userNamespaces": 
 
 @dataclass(frozen=True, slots=True)
 class NodeRules:
-    """What a kubelet of some version and gates says of its node."""
+    """Node status fields that a kubelet of one version and set of gates writes."""
 
     version: Version
     groups_policy: bool
+    # Whether the status lists runtime handlers.
     handlers: bool
-    """Whether it tells what its container runtimes can do."""
     features: FeatureRules
 
     @classmethod
     def of(cls, caps: Capabilities) -> "NodeRules":
-        """Return the rules of a kubelet."""
+        """Return the rules of a kubelet with these capabilities."""
         return cls(
             version=caps.version,
             groups_policy=caps.enabled("SupplementalGroupsPolicy"),
@@ -38,28 +38,28 @@ class NodeRules:
     @classmethod
     @cache
     def of_version(cls, version: Version) -> "NodeRules":
-        """Return the rules of a kubelet whose gates nobody has set."""
+        """Return the rules of a kubelet with default gates."""
         return cls.of(Capabilities(version, effective(version, {}, component="kubelet")))
 
     def abilities(self) -> Object:
-        """Return what the status says the node is able to."""
-        said: Object = {}
+        """Return runtimeHandlers, features and declaredFeatures of the node's status."""
+        status: Object = {}
         if self.handlers:
-            said["runtimeHandlers"] = [{"name": name, "features": _ABILITIES} for name in ("", "runc")]
+            status["runtimeHandlers"] = [{"name": name, "features": _ABILITIES} for name in ("", "runc")]
         if self.groups_policy:
-            said["features"] = {"supplementalGroupsPolicy": True}
+            status["features"] = {"supplementalGroupsPolicy": True}
         if self.features.declared:
-            said["declaredFeatures"] = list(self.features.declared)
-        return said
+            status["declaredFeatures"] = list(self.features.declared)
+        return status
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a status is made of besides the node."""
+    """Inputs of a node status besides the node itself."""
 
     rules: NodeRules
     now: datetime
+    # Whether unchanged conditions get a new heartbeat time.
     beat: bool
-    """Whether the conditions are told again though nothing has changed."""
     place: int = 0
     images: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""What a kubelet says of its node: conditions, capacity, addresses, what it runs on.
+"""Node status as the kubelet writes it: conditions, capacity, addresses, node info, images.
 
 upstream 1.36: pkg/kubelet/kubelet_node_status.go, pkg/kubelet/nodestatus/setters.go
 """
@@ -12,7 +12,7 @@ from typing import Any, Final
 from mockkube.api.quantity import parse
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.features.versions import Version, binary_text
+from mockkube.features.versions import Version, binary_version
 from mockkube.kubelet.images import with_images
 from mockkube.kubelet.node_rules import NodeRules, Report
 
@@ -40,13 +40,13 @@ _GOOD: Final = (
 
 
 def is_simulated(node: ReadOnlyObject) -> bool:
-    """Whether the node wants a simulated kubelet; it is left alone if it says so."""
+    """Return whether the node gets a simulated kubelet; the annotation `none` opts out."""
     annotations = node["metadata"].get("annotations") or {}
     return bool(annotations.get(KUBELET_ANNOTATION) != "none")
 
 
 def full_status(name: str, *, version: Version, now: datetime, internal: str) -> Object:
-    """Return the whole status of a node nobody has described; `internal` is its address."""
+    """Return the complete status of a node without one; `internal` is its InternalIP."""
     return {
         "addresses": [{"type": "InternalIP", "address": internal}, {"type": "Hostname", "address": name}],
         "capacity": _resources(MEMORY_KIBIBYTES, f"{STORAGE_BYTES // 1024}Ki"),
@@ -60,7 +60,7 @@ def full_status(name: str, *, version: Version, now: datetime, internal: str) ->
 
 
 def node_labels(name: str) -> dict[str, str]:
-    """Return the labels every kubelet gives its node."""
+    """Return the labels that every kubelet sets on its node."""
     return {
         "beta.kubernetes.io/arch": "amd64",
         "beta.kubernetes.io/os": "linux",
@@ -71,7 +71,7 @@ def node_labels(name: str) -> dict[str, str]:
 
 
 def status_patch(node: ReadOnlyObject, report: Report) -> Object:
-    """Return what the kubelet changes in the status of its node: nothing that others said and it need not say."""
+    """Return the changes of a node's status; fields set by others stay where the kubelet does not own them."""
     status = node.get("status") or {}
     patch = _abilities_patch(status, report.rules)
     if conditions := _conditions(node, report.now, beat=report.beat):
@@ -79,6 +79,7 @@ def status_patch(node: ReadOnlyObject, report: Report) -> Object:
     if (images := with_images(status.get("images") or (), report.images)) is not None:
         patch["images"] = images
     info = status.get("nodeInfo") or {}
+    # A node that never had a kubelet version gets it with the whole description below.
     if info.get("kubeletVersion") not in (None, "", (running := _kubelet_version(report.rules.version))):
         patch["nodeInfo"] = {"kubeletVersion": running}
     annotated = _annotated(node)
@@ -88,14 +89,14 @@ def status_patch(node: ReadOnlyObject, report: Report) -> Object:
 
 
 def _is_described(status: ReadOnlyObject) -> bool:
-    """Whether somebody has said all that a kubelet would find out about its machine."""
+    """Return whether the status has everything that a kubelet finds out about its machine."""
     port = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint", {}).get("Port")
-    told = all(status.get(name) for name in ("capacity", "allocatable", "addresses"))
-    return bool(told and port and (status.get("nodeInfo") or {}).get("kubeletVersion"))
+    has_resources = all(status.get(name) for name in ("capacity", "allocatable", "addresses"))
+    return bool(has_resources and port and (status.get("nodeInfo") or {}).get("kubeletVersion"))
 
 
 def _description_patch(node: ReadOnlyObject, report: Report, annotated: Mapping[str, str]) -> Object:
-    """Return what is missing of the description of the machine, and the amounts its annotation asks for."""
+    """Return missing descriptive fields, and the amounts of the capacity annotation."""
     name, status = node["metadata"]["name"], node.get("status") or {}
     internal = address(FOREIGN_NODE_NETWORK + report.place)
     whole = full_status(name, version=report.rules.version, now=report.now, internal=internal)
@@ -103,6 +104,7 @@ def _description_patch(node: ReadOnlyObject, report: Report, annotated: Mapping[
     capacity = {**(status.get("capacity") or status.get("allocatable") or whole["capacity"]), **annotated}
     if capacity != status.get("capacity"):
         patch["capacity"] = capacity
+    # Tools often set only one of capacity and allocatable: the other one follows it.
     given = status.get("allocatable") or (status.get("capacity") and capacity) or whole["allocatable"]
     if (allocatable := {**given, **annotated}) != status.get("allocatable"):
         patch["allocatable"] = allocatable
@@ -116,15 +118,15 @@ def _description_patch(node: ReadOnlyObject, report: Report, annotated: Mapping[
 
 
 def _abilities_patch(status: ReadOnlyObject, rules: NodeRules) -> Object:
-    """Return what is said of the node's abilities; what this kubelet does not know, another one may have said."""
-    said = rules.abilities()
+    """Return changes of the feature fields; declaredFeatures of a newer kubelet are removed."""
+    status_fields = rules.abilities()
     if "declaredFeatures" in status:
-        said.setdefault("declaredFeatures", None)
-    return {name: value for name, value in said.items() if status.get(name) != value}
+        status_fields.setdefault("declaredFeatures", None)
+    return {name: value for name, value in status_fields.items() if status.get(name) != value}
 
 
 def _annotated(node: ReadOnlyObject) -> dict[str, str]:
-    """Return the capacity that the node's annotation asks for, `cpu=8,nvidia.com/gpu=2`; what is no quantity is not."""
+    """Parse the capacity annotation, like `cpu=8,nvidia.com/gpu=2`; invalid quantities are ignored."""
     text = (node["metadata"].get("annotations") or {}).get(CAPACITY_ANNOTATION, "")
     pairs = (part.partition("=") for part in text.split(","))
     return {name.strip(): amount.strip() for name, _, amount in pairs if _is_quantity(amount.strip())}
@@ -139,6 +141,7 @@ def _is_quantity(text: str) -> bool:
 
 
 def _conditions(node: ReadOnlyObject, now: datetime, *, beat: bool) -> list[Object]:
+    """Return conditions that changed, or all of them if the heartbeat is due."""
     known: dict[str, ReadOnlyObject] = {one["type"]: one for one in (node.get("status") or {}).get("conditions") or ()}
     wanted = list(_GOOD)
     if why := (node["metadata"].get("annotations") or {}).get(NOT_READY_ANNOTATION):
@@ -147,8 +150,8 @@ def _conditions(node: ReadOnlyObject, now: datetime, *, beat: bool) -> list[Obje
     for kind, status, reason, message in wanted:
         old: Mapping[str, Any] = known.get(kind, {})
         same = old.get("status") == status
-        told = same and (old.get("reason"), old.get("message")) == (reason, message)
-        if told and not beat:
+        unchanged = same and (old.get("reason"), old.get("message")) == (reason, message)
+        if unchanged and not beat:
             continue
         since = old.get("lastTransitionTime") if same else None
         changed.append(_condition(kind, status, reason, message, beat=now, since=since or render_time(now)))
@@ -178,7 +181,7 @@ def _resources(memory_kibibytes: int, storage: str) -> dict[str, str]:
 
 
 def node_info(name: str, version: Version) -> Object:
-    """Return what a node runs on, the same for the same name and version."""
+    """Return a node's nodeInfo, the same for the same name and version."""
     return {
         "architecture": "amd64",
         "bootID": str(uuid.uuid5(UID_SPACE, f"boot/{name}")),
@@ -194,7 +197,7 @@ def node_info(name: str, version: Version) -> Object:
 
 
 def _kubelet_version(version: Version) -> str:
-    return f"v{binary_text(version)}"
+    return f"v{binary_version(version)}"
 
 
 def address(number: int) -> str:
@@ -203,17 +206,18 @@ def address(number: int) -> str:
 
 
 class Places:
-    """Numbers for nodes, from which their addresses follow: by name, so mostly the same after a restart."""
+    """Numbers of nodes, from which their IPs follow; derived from names, so they mostly survive a restart."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, int] = {}
         self._taken: dict[int, str] = {}
 
     def of(self, name: str) -> int:
-        """Return the place of a node, the next free one after that of its name; when all are taken, it shares one."""
+        """Return the number of a node: the first free one from its name's hash on."""
         place = self._by_name.get(name)
         if place is None:
             place = zlib.crc32(name.encode()) % _PLACES
+            # When all numbers are taken, nodes share one: duplicate IPs do less harm than a node without any.
             for _ in range(_PLACES):
                 if place not in self._taken:
                     break
@@ -222,13 +226,13 @@ class Places:
         return place
 
     def leave(self, name: str) -> None:
-        """Give the place of a node back."""
+        """Free the number of a deleted node."""
         if (place := self._by_name.pop(name, None)) is not None:
             self._taken.pop(place, None)
 
 
 def internal_ip(node: ReadOnlyObject, place: int) -> str:
-    """Return the address of a node."""
+    """Return the InternalIP of a node, derived from its number if the status has none."""
     for one in (node.get("status") or {}).get("addresses") or ():
         if one["type"] == "InternalIP":
             found: str = one["address"]
@@ -237,8 +241,9 @@ def internal_ip(node: ReadOnlyObject, place: int) -> str:
 
 
 def pod_network(node: ReadOnlyObject, place: int) -> str:
-    """Return the first three numbers of the addresses of the node's pods."""
+    """Return the first three numbers of the IPs of a node's pods."""
     cidr = (node.get("spec") or {}).get("podCIDR") or ""
+    # An IPv6 pod CIDR is ignored: simulated pod IPs are IPv4 only.
     if cidr.count(".") == 3:
         return str(cidr.rpartition(".")[0])
     return address(FOREIGN_POD_NETWORK + (place << 8)).rpartition(".")[0]

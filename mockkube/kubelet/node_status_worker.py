@@ -1,4 +1,4 @@
-"""The nodes themselves: each one simulated is described, kept Ready, and kept alive by its lease."""
+"""Report the status of simulated nodes, and hand them to the workers of leases and pods."""
 
 import asyncio
 import logging
@@ -14,34 +14,34 @@ from mockkube.kubelet.node_leases import Heartbeats
 from mockkube.kubelet.node_rules import NodeRules, Report
 from mockkube.kubelet.node_status import is_simulated, status_patch
 from mockkube.kubelet.pod_workers import PodWorker
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 from mockkube.runtime.work_queue import WorkQueue
 
+# Interval of unchanged reports (upstream: nodeStatusReportFrequency).
 REPORT_SECONDS: Final = 300.0
-"""How often a kubelet reports though nothing has changed."""
+# Interval in which the kubelet looks for changes (upstream: nodeStatusUpdateFrequency); here, of new images only.
 IMAGES_SECONDS: Final = 10.0
-"""How often it looks whether anything has; here, what images there are."""
+# Interval in which nodes with a kubelet of their own are checked again.
 OTHERS_SECONDS: Final = 10.0
-"""How often it looks whether a node that has another kubelet has been given back."""
+# Nodes reported concurrently in one step, so that their requests wait for the server together.
 BATCH_MAX: Final = 32
-"""Nodes one step reports; they wait for the server side by side."""
 
 _LOG: Final = logging.getLogger("mockkube.kubelet")
 
 
 class NodeWorker:
-    """A worker that reports the status of one node after the other."""
+    """Worker that reports node statuses by name."""
 
     def __init__(self, given: Equipment, rules: NodeRules, *, pods: PodWorker, heartbeats: Heartbeats) -> None:
         self.name = f"{given.owner}/nodes"
-        self.bell = Bell()
+        self.bell = Signal()
         self._client, self._clock, self._owns, self._rules = given.client, given.clock, given.owns, rules
         self._nodes, self._pods, self._heartbeats, self._reporter = given.nodes, pods, heartbeats, given.reporter
         self._caches = given.caches
         self._places, self._stages, self._book = given.places, given.player("Node"), given.book
         self._queue: WorkQueue[str] = WorkQueue(given.clock, bell=self.bell)
+        # Time of the last report by node; contains the nodes that this component simulates.
         self._reported: dict[str, float] = {}
-        """When each node in our hands was reported last."""
         heartbeats.lost = self._queue.add
         pods.node_pulls = lambda name: self._queue.add_after(name, IMAGES_SECONDS)
         given.nodes.subscribe(self._heed)
@@ -50,6 +50,7 @@ class NodeWorker:
         given.book.changed.append(self._look_at_all)
 
     def _heed(self, change: Change) -> None:
+        """Queue a changed node; release a deleted or replaced one."""
         name = change.object["metadata"]["name"]
         old = change.old
         if old is not None and old["metadata"].get("uid") != change.object["metadata"].get("uid"):
@@ -64,11 +65,12 @@ class NodeWorker:
                 self._tell_schedulable(old, change.object)
 
     def _look_at_all(self) -> None:
-        """See to every node: what stages there are has changed."""
+        """Queue all nodes after a change of the stages."""
         for key in self._nodes.objects:
             self._queue.add(key.name)
 
     def _tell_schedulable(self, old: ReadOnlyObject, node: ReadOnlyObject) -> None:
+        """Record an event when a node is cordoned or uncordoned."""
         closed = (node.get("spec") or {}).get("unschedulable", False)
         if closed != (old.get("spec") or {}).get("unschedulable", False):
             self._event(node, "NodeNotSchedulable" if closed else "NodeSchedulable")
@@ -78,20 +80,19 @@ class NodeWorker:
         self._reporter.tell(node, Note("Normal", reason, text))
 
     def _let_go(self, name: str) -> None:
+        """Stop simulating the kubelet of a node."""
         if self._reported.pop(name, None) is not None:
             self._heartbeats.remove(name)
             self._pods.node_gone(name)
 
     def ready(self) -> bool:
-        """Whether there is a node to see to."""
         return self._nodes.synced and self._book.synced and self._queue.ready()
 
     def wake_at(self) -> float | None:
-        """Return when the next node is due."""
         return self._queue.wake_at()
 
     async def step(self) -> None:
-        """See to the nodes that wait."""
+        """Report all nodes that are due, up to BATCH_MAX."""
         names: list[str] = []
         while self._queue.ready() and len(names) < BATCH_MAX:
             names.append(self._queue.get())
@@ -104,6 +105,7 @@ class NodeWorker:
                 self._queue.done(name)
 
     async def _see_to(self, name: str) -> None:
+        """Sync one node; an error concerns this node only."""
         try:
             await self._look_at(name)
             if self._caches.bad:
@@ -113,16 +115,20 @@ class NodeWorker:
             self._queue.add_rate_limited(name)
 
     async def _look_at(self, name: str) -> None:
+        """Report a node that this component simulates; release any other."""
         node = self._nodes.get(Key("", name))
         if node is None or not is_simulated(node):
             self._let_go(name)
         elif not self._owns(name):
             self._let_go(name)
+            # Nothing in a Node changes when a kubelet of its own is stopped, so no event comes: the node is checked
+            # periodically.
             self._queue.add_after(name, OTHERS_SECONDS)
         else:
             await self._tend(name, node)
 
     async def _tend(self, name: str, node: ReadOnlyObject) -> None:
+        """Report the status of a node, by stages if some select it."""
         now = self._clock.monotonic()
         taken_over = name not in self._reported
         beat = taken_over or now - self._reported[name] >= REPORT_SECONDS
@@ -133,6 +139,8 @@ class NodeWorker:
             await self._stage(name, node)
             self._reported[name] = now
             return
+        # A node that was just taken over keeps its heartbeat times: its status is complete and fresh, or patched as a
+        # whole.
         again = beat and not taken_over
         report = Report(self._rules, self._clock.now(), again, self._places.of(name), self._pods.images(name))
         patch = status_patch(node, report)
@@ -164,7 +172,7 @@ class NodeWorker:
             self._queue.add_after(name, seconds)
 
     def _tell(self, node: ReadOnlyObject, patch: ReadOnlyObject) -> None:
-        """Tell when the node becomes ready, or ceases to be."""
+        """Record an event when the condition Ready changes."""
         before = {one["type"]: one["status"] for one in (node.get("status") or {}).get("conditions") or ()}
         for condition in patch.get("conditions") or ():
             if condition["type"] == "Ready" and condition["status"] != before.get("Ready"):

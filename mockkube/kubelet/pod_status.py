@@ -1,4 +1,4 @@
-"""A pod's phase and conditions, as they follow from its containers.
+"""Phase and conditions of a pod, computed from its container statuses.
 
 upstream 1.36: pkg/kubelet/kubelet_pods.go (getPhase), pkg/kubelet/status/generate.go
 """
@@ -24,28 +24,28 @@ OWN_CONDITIONS: Final = (
     RESIZE_PENDING, RESIZING, "PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled",
     RESTARTING,
 )  # fmt: skip
+# Conditions that are deleted instead of set to False.
 _PASSING: Final = (RESIZE_PENDING, RESIZING)
-"""Conditions that are taken away when they hold no longer."""
 
+# Container statuses by name, init containers included.
 Statuses = Mapping[str, ReadOnlyObject]
-"""Container statuses by name, those of init containers included."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatusRules:
-    """What a kubelet of some version and gates writes."""
+    """Status fields that a kubelet of one version and set of gates writes."""
 
     sandbox_condition: bool = True
     observed_generation: bool = True
+    # Whether the status shows pod-level allocated resources.
     pod_resources: bool = True
-    """Whether the status says what the pod has been given as a whole."""
+    # Whether pod-level resources of the spec count.
     pod_level: bool = True
-    """Whether what a pod states as a whole counts."""
     restarts: RestartRules = field(default_factory=RestartRules)
 
     @classmethod
     def of(cls, caps: Capabilities) -> "StatusRules":
-        """Return the rules of a kubelet."""
+        """Return the rules of a kubelet with these capabilities."""
         return cls(
             sandbox_condition=caps.enabled("PodReadyToStartContainersCondition"),
             observed_generation=caps.enabled("PodObservedGenerationTracking"),
@@ -56,7 +56,7 @@ class StatusRules:
 
 
 def phase_of(pod: ReadOnlyObject, statuses: Statuses, rules: RestartRules, *, terminal: bool) -> str:
-    """Return the phase. `terminal`: its containers have been stopped for good, whatever the restart policy."""
+    """Return the phase of a pod; `terminal`: its containers were stopped for good, whatever the restart policy."""
     spec = pod["spec"]
     initial = [one for one in spec.get("initContainers") or () if not is_sidecar(one)]
     if any(_has_failed(one, pod, statuses, rules) for one in initial):
@@ -65,6 +65,7 @@ def phase_of(pod: ReadOnlyObject, statuses: Statuses, rules: RestartRules, *, te
         return PENDING
     main = [statuses[one["name"]] for one in spec["containers"]]
     beside = [statuses[one["name"]] for one in spec.get("initContainers") or () if is_sidecar(one)]
+    # A container in CrashLoopBackOff waits too, but it has ended before: the pod counts as running.
     if any("waiting" in one["state"] and not _has_ended(one) for one in (*main, *beside)):
         return PENDING
     if any("running" in one["state"] for one in (*main, *beside)):
@@ -73,6 +74,7 @@ def phase_of(pod: ReadOnlyObject, statuses: Statuses, rules: RestartRules, *, te
 
 
 def _phase_when_stopped(pod: ReadOnlyObject, statuses: Statuses, rules: RestartRules, *, terminal: bool) -> str:
+    """Return the phase of a pod without running containers."""
     ends = [(one, _end_of(statuses[one["name"]])) for one in pod["spec"]["containers"]]
     if not terminal and any(_is_restarted(container, pod, end, rules) for container, end in ends):
         return RUNNING
@@ -84,14 +86,16 @@ def _is_restarted(container: ReadOnlyObject, pod: ReadOnlyObject, end: ReadOnlyO
 
 
 def is_initialized(pod: ReadOnlyObject, statuses: Statuses) -> bool:
-    """Whether every init container has done its part."""
+    """Return whether all init containers completed, or started if they are sidecars."""
     return not _incomplete(pod, statuses)
 
 
 def _incomplete(pod: ReadOnlyObject, statuses: Statuses) -> list[str]:
+    """Return names of init containers that are not done."""
     names = []
     for container in pod["spec"].get("initContainers") or ():
         status = statuses[container["name"]]
+        # A completed init container stays `ready`, as upstream sets it.
         done = status.get("started") if is_sidecar(container) else status.get("ready")
         if not done:
             names.append(container["name"])
@@ -117,19 +121,19 @@ def _has_failed(container: ReadOnlyObject, pod: ReadOnlyObject, statuses: Status
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What conditions say of a pod beside what its containers do."""
+    """Facts about a pod that conditions need besides the container statuses."""
 
     phase: str
+    # Whether the pod sandbox has its network, so that containers can start.
     sandbox: bool
-    """Whether it has its network, so that containers can start."""
+    # Reason and message of a pending resize.
     pending: tuple[str, str] | None = None
-    """Reason and message of a resize that is not done."""
+    # Whether all containers are restarting.
     restarting: bool = False
-    """Whether all of its containers are being started again."""
 
 
 def conditions_of(pod: ReadOnlyObject, statuses: Statuses, facts: Facts, rules: StatusRules) -> list[Object]:
-    """Return the kubelet's own conditions in their order, without times."""
+    """Return the conditions owned by the kubelet in upstream's order, without times."""
     ready = _containers_ready(pod, statuses, facts.phase)
     conditions: list[Object] = []
     if facts.pending is not None:
@@ -143,6 +147,7 @@ def conditions_of(pod: ReadOnlyObject, statuses: Statuses, facts: Facts, rules: 
         {"type": "ContainersReady", **ready},
         {"type": "PodScheduled", "status": "True"},
     ]
+    # Upstream writes this condition only for pods with such a rule, so other statuses stay unchanged by the gate.
     if rules.restarts.could_restart_all(pod):
         conditions.append(_restarting(facts))
     generation = pod["metadata"].get("generation")
@@ -152,6 +157,7 @@ def conditions_of(pod: ReadOnlyObject, statuses: Statuses, facts: Facts, rules: 
 
 
 def _restarting(facts: Facts) -> Object:
+    """Return the condition about the restart of all containers."""
     if facts.phase == FAILED:
         return {"type": RESTARTING, "status": "False", "reason": "PodFailed"}
     if not facts.restarting:
@@ -161,9 +167,11 @@ def _restarting(facts: Facts) -> Object:
 
 
 def _initialized(pod: ReadOnlyObject, statuses: Statuses, phase: str) -> Object:
+    """Return the condition Initialized."""
     condition: Object = {"type": "Initialized", "status": "True"}
     if phase == SUCCEEDED:
         return {**condition, "reason": "PodCompleted"}
+    # A main container that started proves that initialization completed, even if statuses of init containers are lost.
     started = any(
         "waiting" not in one["state"] or _has_ended(one)
         for one in (statuses[container["name"]] for container in pod["spec"]["containers"])
@@ -176,6 +184,7 @@ def _initialized(pod: ReadOnlyObject, statuses: Statuses, phase: str) -> Object:
 
 
 def _containers_ready(pod: ReadOnlyObject, statuses: Statuses, phase: str) -> Object:
+    """Return status, reason and message of the condition ContainersReady."""
     if phase in TERMINAL:
         return {"status": "False", "reason": "PodCompleted" if phase == SUCCEEDED else "PodFailed"}
     spec = pod["spec"]
@@ -188,17 +197,18 @@ def _containers_ready(pod: ReadOnlyObject, statuses: Statuses, phase: str) -> Ob
 
 
 def _gates_ready(pod: ReadOnlyObject) -> Object:
+    """Return status, reason and message of the condition Ready as readiness gates decide it."""
     present = {one["type"]: one["status"] for one in (pod.get("status") or {}).get("conditions") or ()}
-    complaints = []
+    messages = []
     for gate in pod["spec"].get("readinessGates") or ():
         name = gate["conditionType"]
         if name not in present:
-            complaints.append(f'corresponding condition of pod readiness gate "{name}" does not exist.')
+            messages.append(f'corresponding condition of pod readiness gate "{name}" does not exist.')
         elif present[name] != "True":
-            complaints.append(f'the status of pod readiness gate "{name}" is not "True", but {present[name]}')
-    if not complaints:
+            messages.append(f'the status of pod readiness gate "{name}" is not "True", but {present[name]}')
+    if not messages:
         return {"status": "True"}
-    return {"status": "False", "reason": "ReadinessGatesNotReady", "message": ", ".join(complaints)}
+    return {"status": "False", "reason": "ReadinessGatesNotReady", "message": ", ".join(messages)}
 
 
 def _bracketed(names: Iterable[str]) -> str:
@@ -206,12 +216,15 @@ def _bracketed(names: Iterable[str]) -> str:
 
 
 def dated(conditions: Sequence[Object], old: ReadOnlyObject, time: str) -> list[Object]:
-    """Return the conditions with their times: a transition is a change of status. What was said before and is not said
-    any more becomes null, for the patch that takes it away."""
-    before = {one["type"]: one for one in old.get("conditions") or ()}
+    """Return a strategic merge patch of the conditions, with their times; a transition is a change of status.
+
+    The patch merges by condition type, so what it leaves out would stay: fields and conditions that no longer apply
+    become null or a deletion.
+    """
+    old_conditions = {one["type"]: one for one in old.get("conditions") or ()}
     result = []
     for condition in conditions:
-        known = before.get(condition["type"], {})
+        known = old_conditions.get(condition["type"], {})
         same = known.get("status") == condition["status"] and known.get("lastTransitionTime")
         gone = {name: None for name in ("reason", "message", "observedGeneration") if name in known}
         result.append(
@@ -223,5 +236,5 @@ def dated(conditions: Sequence[Object], old: ReadOnlyObject, time: str) -> list[
             }
         )
     stated = {condition["type"] for condition in conditions}
-    passing = (name for name in _PASSING if name in before and name not in stated)
+    passing = (name for name in _PASSING if name in old_conditions and name not in stated)
     return [*result, *({"$patch": "delete", "type": name} for name in passing)]

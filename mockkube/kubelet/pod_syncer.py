@@ -1,4 +1,4 @@
-"""Where a kubelet decides about a pod: whether it lets it in, whom it lets go for it, what it may have, what is next.
+"""Decide about one pod: admit or reject it, preempt others for it, allocate an IP, resize it, sync its containers.
 
 upstream 1.36: pkg/kubelet/kubelet.go (HandlePodAdditions), pkg/kubelet/allocation/allocation_manager.go
 """
@@ -25,13 +25,13 @@ from mockkube.kubelet.sync_result import LOOK_AGAIN, STAGED, Host, Plan
 from mockkube.kubelet.termination import preempted, rejected
 from mockkube.matching.taints import TaintRules
 
+# Since this version, event messages do not name the container.
 _SHORT_TEXTS = Version(1, 35)
-"""From here on events do not name the container they are about in their text."""
 
 
 @dataclass(frozen=True, slots=True)
 class KubeletRules:
-    """What follows from a kubelet's version and gates."""
+    """Rules of a kubelet at one version and set of feature gates."""
 
     admission: AdmissionRules
     status: StatusRules
@@ -40,21 +40,21 @@ class KubeletRules:
 
     @classmethod
     def of(cls, caps: Capabilities, taints: TaintRules | None = None) -> "KubeletRules":
-        """Return the rules of a kubelet; `taints` is what it makes of tolerations."""
+        """Return the rules of a kubelet; `taints` interprets tolerations."""
         admission = AdmissionRules.of(caps, taints)
         return cls(admission, StatusRules.of(caps), ResizeRules.of(caps), caps.version < _SHORT_TEXTS)
 
 
 @dataclass(frozen=True, slots=True)
 class Bells:
-    """Whom a decision about one pod concerns besides: a pod of that key, a node of that name."""
+    """Callbacks that requeue another pod by key, or a node by name."""
 
     pod: Callable[[Key], None]
     node: Callable[[str], None]
 
 
 class Desk:
-    """Decides about pods, one at a time, and remembers what each kubelet would: lost when it is restarted."""
+    """Decides about pods one at a time; its state by node is lost on restart, as that of a real kubelet."""
 
     def __init__(self, rules: KubeletRules, places: Places, reporter: Reporter, bells: Bells) -> None:
         self._rules, self._places, self._reporter, self._bells = rules, places, reporter, bells
@@ -62,16 +62,16 @@ class Desk:
         self._stopping: dict[str, None] = {}
 
     def close_house(self, name: str) -> None:
-        """Forget a node and what ran on it."""
+        """Forget the state of a node's kubelet."""
         self._houses.pop(name, None)
 
     def images(self, node: str) -> list[str]:
-        """Return the images that containers of a node were started from."""
+        """Return images that containers of a node started from."""
         house = self._houses.get(node)
         return [] if house is None else list(house.images)
 
     def forget(self, pod: ReadOnlyObject) -> None:
-        """Forget a pod that is gone, or over; resizes that wait for room are looked at again."""
+        """Forget a terminated or deleted pod; requeue pods whose deferred resize may fit now."""
         uid = pod["metadata"]["uid"]
         self._stopping.pop(uid, None)
         house = self._houses.get(pod["spec"].get("nodeName", ""))
@@ -80,14 +80,21 @@ class Desk:
                 self._bells.pod(key)
 
     def decide(self, pod: ReadOnlyObject, node: ReadOnlyObject, now: datetime, *, fresh: bool, staged: bool) -> Plan:
-        """Return what is to be done. `fresh`: the node is as the server has it now; `staged`: stages have the say."""
+        """Return the result of one sync.
+
+        `fresh`: the node was just read from the API server; `staged`: KWOK stages decide about the pod's life.
+        """
         house = self._houses.setdefault(node["metadata"]["name"], House())
         uid = pod["metadata"]["uid"]
         terminal = (pod.get("status") or {}).get("phase") in TERMINAL
+        # A terminated pod frees its requests before its object is deleted, as upstream filters terminated pods in
+        # admission.
         if terminal:
             self.forget(pod)
         elif uid not in house.guests and uid not in house.doomed and not pod["metadata"].get("deletionTimestamp"):
             verdict = self._judge(pod, node, house)
+            # Upstream, too, reads the node again before it rejects a pod for its labels only: the informer may lag
+            # behind.
             if verdict.stale and not fresh:
                 return LOOK_AGAIN
             if verdict.refusal is not None:
@@ -101,24 +108,29 @@ class Desk:
         if staged:
             return STAGED
         host = self._host(pod, node, house)
+        # Stages come first: a preempted pod of theirs fails only if a stage says so.
         if uid in house.doomed and not terminal:
             return preempted(pod, host, now)
         return self._once(pod, self._go_on(pod, node, house, host, now))
 
     def _judge(self, pod: ReadOnlyObject, node: ReadOnlyObject, house: House) -> Verdict:
+        """Admit a pod with its allocated resources, so that a restart does not reject a pod for a pending resize."""
         given = resize.with_given(pod) if self._rules.resizes.on and resize.is_asked(pod) else pod
         return admit(given, node, house.others(pod["metadata"]["uid"]), self._rules.admission)
 
     def _host(self, pod: ReadOnlyObject, node: ReadOnlyObject, house: House) -> Host:
+        """Return the inputs of a sync that come from the node; allocate the pod's IP."""
         place, uid, status = self._places.of(node["metadata"]["name"]), pod["metadata"]["uid"], pod.get("status") or {}
         pod_ip: str = status.get("podIP") or ""
         if not pod_ip and not pod["spec"].get("hostNetwork"):
             pod_ip = house.address(uid, pod_network(node, place))
+        # After a restart the IP of the status is taken over, so that no other pod gets it.
         elif pod_ip and status.get("phase") not in TERMINAL:
             house.addresses[uid] = pod_ip
         return Host(internal_ip(node, place), pod_ip, self._rules.status, self._rules.long_texts)
 
     def _go_on(self, pod: ReadOnlyObject, node: ReadOnlyObject, house: House, host: Host, now: datetime) -> Plan:
+        """Sync an admitted pod, after a resize if there is one."""
         notes: tuple[Note, ...] = ()
         if resize.is_asked(pod) and not pod["metadata"].get("deletionTimestamp"):
             host, notes = self._resized(pod, node, house, host)
@@ -131,7 +143,7 @@ class Desk:
     def _resized(
         self, pod: ReadOnlyObject, node: ReadOnlyObject, house: House, host: Host
     ) -> tuple[Host, tuple[Note, ...]]:
-        """Give a pod what it asks for by now, or say why not."""
+        """Resize a pod if the node has room; else defer it and return the event."""
         rules, uid = self._rules, pod["metadata"]["uid"]
         if not rules.resizes.on:
             return replace(host, resizes=False), ()
@@ -145,17 +157,18 @@ class Desk:
             return host, resize.notes_done(pod, rules.resizes)
         if pending.reason == resize.DEFERRED:
             house.waiting[uid] = key_of(pod)
-        told = resize.notes_pending(pod, pending, rules.resizes)
-        return replace(host, resizes=False, pending=(pending.reason, pending.message)), told
+        events = resize.notes_pending(pod, pending, rules.resizes)
+        return replace(host, resizes=False, pending=(pending.reason, pending.message)), events
 
     def _pulled(self, pod: ReadOnlyObject, container: str, house: House) -> None:
+        """Record the image that a container started from; requeue the node if it is new."""
         for listed in ("initContainers", "containers", "ephemeralContainers"):
             for one in pod["spec"].get(listed) or ():
                 if one["name"] == container and house.pull(one["image"]):
                     self._bells.node(pod["spec"]["nodeName"])
 
     def _once(self, pod: ReadOnlyObject, what: Plan) -> Plan:
-        """Leave out what has been told: that a pod is being stopped."""
+        """Drop the events of a stopping pod that were recorded already."""
         uid = pod["metadata"]["uid"]
         if not what.stopping:
             return what

@@ -1,6 +1,6 @@
-"""The pods of simulated nodes: admitted in the order of their making, then taken through their life.
+"""Sync the pods of simulated nodes: admit them oldest first, then take them through their life.
 
-What is kept in memory (who was admitted, addresses) is lost with a restart, and then every pod passes admission again.
+Memory (admitted pods, IPs) is lost on restart; then every pod passes admission again, as in the real kubelet.
 upstream 1.36: pkg/kubelet/kubelet.go (HandlePodAdditions), pkg/kubelet/allocation/allocation_manager.go
 """
 
@@ -18,21 +18,21 @@ from mockkube.kubelet.dependencies import Equipment
 from mockkube.kubelet.node_status import is_simulated
 from mockkube.kubelet.pod_syncer import Bells, Desk, KubeletRules
 from mockkube.kubelet.sync_result import NOTHING, Plan
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 from mockkube.runtime.work_queue import WorkQueue
 
+# Pods synced concurrently in one step, so that their requests wait for the server together.
 BATCH_MAX: Final = 32
-"""Pods one step takes on; they wait for the server side by side."""
 
 _LOG: Final = logging.getLogger("mockkube.kubelet")
 
 
 class PodWorker:
-    """A worker that sees to one pod after the other, many at a time."""
+    """Worker that syncs pods by key, many in one step."""
 
     def __init__(self, given: Equipment, rules: KubeletRules) -> None:
         self.name = f"{given.owner}/pods"
-        self.bell = Bell()
+        self.bell = Signal()
         self._client, self._clock, self._owns = given.client, given.clock, given.owns
         self._pods, self._nodes, self._reporter = given.pods, given.nodes, given.reporter
         self._caches = given.caches
@@ -40,12 +40,12 @@ class PodWorker:
         self._queue: WorkQueue[Key] = WorkQueue(given.clock, bell=self.bell)
         bells = Bells(self._queue.add, lambda node: self.node_pulls(node))
         self._desk = Desk(rules, given.places, given.reporter, bells)
+        # Called with the name of a node whose images changed.
         self.node_pulls: Callable[[str], None] = lambda node: None
-        """Called when a node has an image it did not have."""
+        # Resource version of the last own write of each pod, until the informer has it.
         self._written: dict[Key, int] = {}
-        """The revision of our last write, until it has come back."""
+        # Pods of the first list; None after they were queued, oldest first.
         self._arrived: dict[Key, ReadOnlyObject] | None = {}
-        """Who was there at the start; None once they are in the queue, oldest first."""
         given.pods.subscribe(self._heed)
         self._on_node = given.pods.index("node", _node_name)
         for cache in (given.pods, given.nodes, given.book):
@@ -53,6 +53,7 @@ class PodWorker:
         given.book.changed.append(self._look_at_all)
 
     def _heed(self, change: Change) -> None:
+        """Queue a changed pod; forget a deleted one."""
         key = key_of(change.object)
         if change.type is EventType.DELETED:
             self._written.pop(key, None)
@@ -61,42 +62,43 @@ class PodWorker:
             if self._arrived is not None:
                 self._arrived.pop(key, None)
         elif self._arrived is not None:
+            # Admission depends on the order, and the first list is not sorted by age: pods are collected until it is
+            # complete.
             self._arrived[key] = change.object
         else:
             self._queue.add(key)
         self.bell.ring()
 
     def _look_at_all(self) -> None:
-        """See to every pod: what stages there are has changed."""
+        """Queue all pods after a change of the stages."""
         if self._arrived is None:
             for key in self._pods.objects:
                 self._queue.add(key)
 
     def node_changed(self, name: str) -> None:
-        """See to all pods of a node: it has come, or has come into other hands."""
+        """Queue all pods of a node that is new, or that this component took over."""
         if self._arrived is None:
             for pod in _by_age(self._on_node.get(name)):
                 self._queue.add(key_of(pod))
 
     def node_gone(self, name: str) -> None:
-        """Forget a node and what ran on it: it is gone, or in other hands."""
+        """Forget the state of a node that is deleted, or that another kubelet took over."""
         self._desk.close_house(name)
 
     def images(self, node: str) -> list[str]:
-        """Return the images that containers of a node were started from."""
+        """Return images that containers of a node started from."""
         return self._desk.images(node)
 
     def ready(self) -> bool:
-        """Whether there is a pod to see to; not before nodes, pods and stages are known."""
+        """Return whether a pod is due; False until pods, nodes and stages are listed."""
         known = self._pods.synced and self._nodes.synced and self._book.synced
         return known and (bool(self._arrived) or self._queue.ready())
 
     def wake_at(self) -> float | None:
-        """Return when the next pod is due."""
         return self._queue.wake_at()
 
     async def step(self) -> None:
-        """See to the pods that wait."""
+        """Sync all pods that are due, up to BATCH_MAX."""
         if self._arrived is not None:
             present, self._arrived = self._arrived, None
             for arrived in _by_age(present.values()):
@@ -106,13 +108,15 @@ class PodWorker:
             keys.append(self._queue.get())
         async with asyncio.TaskGroup() as group:
             for key in keys:
-                if (planned := self._plan(key)) is not None:
-                    group.create_task(self._perform(key, *planned))
+                # Decisions are made one after the other in queue order, since each counts the pods admitted before;
+                # only the writes run concurrently.
+                if (decision := self._plan(key)) is not None:
+                    group.create_task(self._perform(key, *decision))
         for key in keys:
             self._queue.done(key)
 
     def _plan(self, key: Key) -> tuple[ReadOnlyObject, Plan] | None:
-        """Return the pod of a key, and what is to be done; None if nothing is."""
+        """Return the pod of a key and the result of its sync; None if there is nothing to do."""
         try:
             pod = self._present(key)
             return None if pod is None else (pod, self._decide(pod))
@@ -121,7 +125,7 @@ class PodWorker:
             return None
 
     def _stumble(self, key: Key, error: Exception) -> None:
-        """Go on without the object that makes a pod fail if it is another; else the pod fails, for all to see."""
+        """Retry without the object that caused the error if it is another one; else report the pod as failing."""
         if self._caches.blame(self.name, error, own=key):
             self._queue.add(key)
             return
@@ -129,7 +133,7 @@ class PodWorker:
         self._queue.add_rate_limited(key)
 
     def _present(self, key: Key) -> ReadOnlyObject | None:
-        """Return the pod if it is ours to see to, and not older than what we wrote."""
+        """Return the pod if this component syncs it and its cached state includes the last own write."""
         pod = self._pods.get(key)
         if pod is None or int(pod["metadata"]["resourceVersion"]) < self._written.get(key, 0):
             return None
@@ -140,10 +144,11 @@ class PodWorker:
         return pod
 
     def _decide(self, pod: ReadOnlyObject, node: ReadOnlyObject | None = None) -> Plan:
-        """Decide by the node as it was seen last, or as it was just read."""
+        """Sync the pod with the cached node, or with the one just read."""
         known = node or self._nodes.get(Key("", _node_of(pod)))
         assert known is not None, "only pods of present nodes are decided about"
         if is_mirror(pod):
+            # The kubelet of a mirror pod is elsewhere; here it is only deleted without delay.
             return Plan(delete=True) if pod["metadata"].get("deletionTimestamp") else NOTHING
         staged = self._stages.governs(pod)
         return self._desk.decide(pod, known, self._clock.now(), fresh=node is not None, staged=staged)
@@ -162,6 +167,7 @@ class PodWorker:
                 patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": what.status}
                 stored = await self._client.patch("Pod", key, patch, subresource="status")
                 self._written[key] = int(stored["metadata"]["resourceVersion"])
+        # The pod was deleted, or another has its name (the patch names the uid): the watch delivers what is new.
         except (NotFound, Conflict):
             self._queue.forget(key)  # it is gone, or another has its name: the watch tells
         except ApiError as error:

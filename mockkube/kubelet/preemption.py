@@ -1,4 +1,4 @@
-"""Which pods must go so that a critical one has room: the cheapest in quality of service, the fewest of these.
+"""Find pods to preempt for a critical pod: lowest QoS class first, as few pods as possible.
 
 upstream 1.36: pkg/kubelet/preemption/preemption.go
 """
@@ -13,16 +13,16 @@ MESSAGE: Final = "Preempted in order to admit critical pod"
 CONDITION_MESSAGE: Final = "Pod was preempted by Kubelet to accommodate a critical pod."
 _CLASSES: Final = ("BestEffort", "Burstable", "Guaranteed")
 
+# Missing amount by resource.
 Needs = Mapping[str, int]
-"""How much is missing, by resource."""
 
 
 class NoVictims(Exception):
-    """Whatever goes, it is not enough; the text says of what."""
+    """Error: no set of pods frees enough; the text lists the missing amounts."""
 
 
 def victims(preemptor: Guest, guests: Iterable[Guest], needs: Needs) -> list[Guest]:
-    """Return who goes for what is missing; NoVictims if that cannot be had."""
+    """Return pods to preempt so that the missing amounts become free; NoVictims if that is impossible."""
     by_class: dict[str, list[Guest]] = {name: [] for name in _CLASSES}
     for guest in guests:
         if _preemptable(preemptor, guest) and guest.qos in by_class:
@@ -30,6 +30,8 @@ def victims(preemptor: Guest, guests: Iterable[Guest], needs: Needs) -> list[Gue
     cheap, fair, dear = (by_class[name] for name in _CLASSES)
     if short := _less(needs, [*cheap, *fair, *dear]):
         raise NoVictims(_said(short))
+    # As upstream: evict from a higher class only what the lower classes cannot free, then recompute downwards, because
+    # a large Guaranteed victim may spare some of the cheaper ones.
     from_dear = _nearest(dear, _less(needs, [*cheap, *fair]))
     from_fair = _nearest(fair, _less(needs, [*cheap, *from_dear]))
     from_cheap = _nearest(cheap, _less(needs, [*from_fair, *from_dear]))
@@ -43,7 +45,7 @@ def _preemptable(preemptor: Guest, guest: Guest) -> bool:
 
 
 def _nearest(candidates: Sequence[Guest], needs: Needs) -> list[Guest]:
-    """Return candidates until nothing is missing, each time the one that covers most of it; of equals the smaller."""
+    """Choose candidates until nothing is missing: the one closest to the missing amounts, the smallest of equals."""
     left, chosen = list(candidates), []
     while needs:
         if not left:
@@ -56,13 +58,13 @@ def _nearest(candidates: Sequence[Guest], needs: Needs) -> list[Guest]:
 
 
 def _distance(guest: Guest, needs: Needs) -> float:
-    """Return how far a pod is from covering what is missing: each resource counts for one at most."""
-    gaps = ((amount, amount - _request(guest, name)) for name, amount in needs.items())
-    return sum((gap / amount) ** 2 for amount, gap in gaps if gap > 0)
+    """Return how far a pod's requests are from the missing amounts; each resource counts at most one."""
+    differences = ((amount, amount - _request(guest, name)) for name, amount in needs.items())
+    return sum((gap / amount) ** 2 for amount, gap in differences if gap > 0)
 
 
 def _less(needs: Needs, gone: Iterable[Guest]) -> dict[str, int]:
-    """Return what is still missing when some pods are gone."""
+    """Return the amounts still missing after these pods are gone."""
     gone = list(gone)
     left = {name: amount - sum(_request(guest, name) for guest in gone) for name, amount in needs.items()}
     return {name: amount for name, amount in left.items() if amount > 0}
@@ -73,4 +75,5 @@ def _request(guest: Guest, name: str) -> int:
 
 
 def _said(needs: Needs) -> str:
+    """Return the missing amounts as upstream prints them."""
     return "[" + "".join(f"(res: {name}, q: {amount}), " for name, amount in needs.items()) + "]"

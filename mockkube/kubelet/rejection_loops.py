@@ -1,7 +1,7 @@
-"""Rejection loops made visible: whose pods are refused again and again, for what reason, and how often.
+"""Detect rejection loops: owners whose pods the kubelets reject again and again, by reason and rate.
 
-A loop is an owner some of whose pods were refused several times within a minute for one reason: it makes them anew, and
-the scheduler, which sees nothing wrong, places them where they are refused again.
+The controller replaces the rejected pod, and the scheduler, which knows nothing of the rejection, binds the new one to
+a node that rejects it again. Several rejections of one owner for one reason within a minute are reported as a hot loop.
 """
 
 from collections import OrderedDict, deque
@@ -14,42 +14,43 @@ from prometheus_client.registry import Collector
 from mockkube.api.types import ReadOnlyObject
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.loop_board import Loop
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 
 METRIC: Final = "mockkube_kubelet_loop_rate"
 WINDOW_SECONDS: Final = 60.0
+# Rejections within the window from which on they are a loop.
 LOOP_MIN: Final = 5
-"""Refusals within the window from which on it is called a loop."""
+# Rejections remembered per owner and reason; higher rates are reported as this one.
 _MOMENTS_MAX: Final = 1000
-"""Moments remembered of one owner and reason: rates above this many a minute all look the same."""
+# Pairs of owner and reason that are remembered; the least recently rejected is dropped first.
 _OWNERS_MAX: Final = 1000
-"""Owners and reasons remembered; the one that was quiet for longest is dropped first."""
 
 
 _CONTROLLER: Final = "admission"
 
 
 class Refusals(Collector):
-    """Refused pods by owner and reason; as a collector of metrics it shows those that are loops now."""
+    """Rejected pods by owner and reason; a metrics collector of those that loop now."""
 
-    def __init__(self, clock: Clock, bell: Bell | None = None) -> None:
-        """Ring the bell when a loop begins; it ends by itself."""
-        self._clock, self._bell = clock, bell or Bell()
+    def __init__(self, clock: Clock, bell: Signal | None = None) -> None:
+        """Notify the signal when a loop begins; a loop ends without a notification."""
+        self._clock, self._bell = clock, bell or Signal()
         self._moments: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
 
     def refused(self, pod: ReadOnlyObject, reason: str) -> None:
-        """Take note of a pod that was not let in."""
+        """Record a rejected pod."""
         pair = (_owner_of(pod), reason)
-        moments = self._moments.setdefault(pair, deque(maxlen=_MOMENTS_MAX))
-        moments.append(self._clock.monotonic())
+        times = self._moments.setdefault(pair, deque(maxlen=_MOMENTS_MAX))
+        times.append(self._clock.monotonic())
         self._moments.move_to_end(pair)
         if len(self._moments) > _OWNERS_MAX:
             self._moments.popitem(last=False)
-        if self._recent(moments) == LOOP_MIN:
+        # Equality, not a minimum: the signal is notified once, when the loop begins.
+        if self._recent(times) == LOOP_MIN:
             self._bell.ring()
 
     def current(self) -> list[Loop]:
-        """Return those that are loops, with how often a minute, in the order of owners and reasons."""
+        """Return current loops with their rate per minute, ordered by owner and reason."""
         for pair, moments in list(self._moments.items()):
             if not self._recent(moments):
                 del self._moments[pair]
@@ -57,14 +58,14 @@ class Refusals(Collector):
         return [Loop(_CONTROLLER, owner, reason, rate) for (owner, reason), rate in rates if rate >= LOOP_MIN]
 
     def _recent(self, moments: deque[float]) -> int:
-        """Return how many of the moments are within the window; older ones are dropped."""
+        """Return how many rejections lie within the window; drop older ones."""
         since = self._clock.monotonic() - WINDOW_SECONDS
         while moments and moments[0] < since:
             moments.popleft()
         return len(moments)
 
     def describe(self) -> Iterator[Metric]:
-        """Return nothing: what there is depends on the moment."""
+        """Return no metrics, so that the registry does not call `collect` when this is registered."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
@@ -80,7 +81,7 @@ class Refusals(Collector):
 
 
 def _owner_of(pod: ReadOnlyObject) -> str:
-    """Return who makes the pod anew; the pod itself if nobody does."""
+    """Return the controller that replaces the pod; the pod itself if it has none."""
     metadata = pod["metadata"]
     for owner in metadata.get("ownerReferences") or ():
         if owner.get("controller"):

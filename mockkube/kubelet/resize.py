@@ -1,6 +1,6 @@
-"""Resizing a pod in place: whether its containers may have what the spec now says.
+"""In-place resize of pods: whether containers may get the resources of the spec.
 
-What a container has been given stands in its status, and is what survives a restart of the kubelet.
+Allocated resources are kept in the pod's status, so they survive a restart of the kubelet.
 upstream 1.36: pkg/kubelet/allocation/{allocation_manager,handlers}.go, pkg/kubelet/events/resize.go
 """
 
@@ -24,17 +24,17 @@ DEFERRED: Final = "Deferred"
 
 @dataclass(frozen=True, slots=True)
 class ResizeRules:
-    """What a kubelet of some version and gates makes of a resize."""
+    """Resize behavior of a kubelet at one version and set of feature gates."""
 
     on: bool = True
+    # Whether more than the node's allocatable is infeasible; since 1.36 it is deferred like any other shortage.
     knows_capacity: bool = False
-    """Whether more than the node has is refused for good; from 1.36 on it waits, as for any other lack."""
     tells_completed: bool = True
     tells_all: bool = True
 
     @classmethod
     def of(cls, caps: Capabilities) -> "ResizeRules":
-        """Return the rules of a kubelet."""
+        """Return the rules of a kubelet with these capabilities."""
         version = caps.version
         return cls(
             on=caps.enabled("InPlacePodVerticalScaling"),
@@ -46,29 +46,30 @@ class ResizeRules:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """Why a resize is not done."""
+    """Reason and message of a pending resize."""
 
     reason: str
     message: str
 
 
 def is_asked(pod: ReadOnlyObject) -> bool:
-    """Whether the spec says of any container that has started something else than what it was given."""
+    """Return whether the spec of a running container differs from its allocated resources."""
     given = {one["name"]: one for one in _started(pod)}
     return any(
         (given[one["name"]].get("resources") or {}) != (one.get("resources") or {})
+        # Containers that do not run yet start with the resources of the spec, which is no resize.
         for one in _containers(pod["spec"])
         if one["name"] in given
     )
 
 
 def settled_guest(pod: ReadOnlyObject, rules: AdmissionRules) -> Guest:
-    """Return the guest that the pod is once it has all that its spec says."""
+    """Return the admitted pod as it counts once it has all resources of its spec."""
     return Guest.of(pod, replace(rules.requests, status=False))
 
 
 def with_given(pod: ReadOnlyObject) -> ReadOnlyObject:
-    """Return the pod with what its containers have been given in the place of what it asks for."""
+    """Return the pod with allocated resources in place of those of its spec."""
     given = {one["name"]: one.get("resources") or {} for one in _started(pod)}
     spec = dict(pod["spec"])
     for listed in ("initContainers", "containers"):
@@ -80,7 +81,7 @@ def with_given(pod: ReadOnlyObject) -> ReadOnlyObject:
 
 
 def beyond(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionRules) -> Pending | None:
-    """Return why the node could never give so much."""
+    """Return why the resize is infeasible on the node, None if it is not."""
     wanted = pod_requests(pod, replace(rules.requests, status=False))
     allocatable = Resources.read((node.get("status") or {}).get("allocatable") or {})
     for name, amount, most in (
@@ -94,12 +95,12 @@ def beyond(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionRules) -> 
 
 
 def waiting_for(refusal: Rejection) -> Pending:
-    """Return the resize that admission does not let through as things are."""
+    """Return the deferred resize for a failed admission."""
     return Pending(DEFERRED, refusal.message)
 
 
 def notes_done(pod: ReadOnlyObject, rules: ResizeRules) -> tuple[Note, ...]:
-    """Tell of a resize that is done as soon as it begins."""
+    """Return events of a resize that completes in the sync that starts it."""
     text = _summary(pod, rules, "")
     notes = []
     if rules.tells_all:
@@ -110,7 +111,7 @@ def notes_done(pod: ReadOnlyObject, rules: ResizeRules) -> tuple[Note, ...]:
 
 
 def notes_pending(pod: ReadOnlyObject, pending: Pending, rules: ResizeRules) -> tuple[Note, ...]:
-    """Tell of a resize that is not done, once per reason and generation."""
+    """Return the event of a pending resize, once per reason and generation."""
     if not rules.tells_all or _is_told(pod, pending):
         return ()
     text = f"Pod resize {pending.reason}: {_summary(pod, rules, pending.message)}"
@@ -118,6 +119,7 @@ def notes_pending(pod: ReadOnlyObject, pending: Pending, rules: ResizeRules) -> 
 
 
 def _is_told(pod: ReadOnlyObject, pending: Pending) -> bool:
+    """Return whether the condition in the status shows this pending resize already."""
     for condition in pod["status"].get("conditions") or ():
         if condition["type"] == "PodResizePending":
             generation = pod["metadata"].get("generation")
@@ -126,6 +128,7 @@ def _is_told(pod: ReadOnlyObject, pending: Pending) -> bool:
 
 
 def _summary(pod: ReadOnlyObject, rules: ResizeRules, error: str) -> str:
+    """Return the resize as JSON in the field order of upstream's event message."""
     shown: Object = {}
     for listed in ("initContainers", "containers"):
         if containers := pod["spec"].get(listed):
@@ -148,7 +151,7 @@ def _containers(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
 
 
 def _started(pod: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
-    """Return the statuses of the containers that run."""
+    """Return statuses of running containers."""
     status = pod.get("status") or {}
     for listed in ("containerStatuses", "initContainerStatuses"):
         for one in status.get(listed) or ():

@@ -1,4 +1,4 @@
-"""Which containers are started again when they end, and after how long.
+"""Restart policy of containers: which ones restart after an exit, with which backoff.
 
 upstream 1.36: pkg/api/v1/pod/util.go (ContainerShouldRestart), pkg/kubelet/container/helpers.go
 """
@@ -11,25 +11,25 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
 LOST_EXIT_CODE: Final = 137
+# Waiting and termination reason while all containers of a pod restart in place.
 RESTARTING_ALL: Final = "RestartingAllContainers"
-"""Why a container waits, and what its end is called, while the whole pod is started again in place."""
 _ALL: Final = "RestartAllContainers"
 
 
 @dataclass(frozen=True, slots=True)
 class RestartRules:
-    """How a kubelet of some version and gates restarts containers."""
+    """Restart behavior of a kubelet at one version and set of feature gates."""
 
+    # Whether restart policies and rules of containers count, beyond those of sidecars.
     of_containers: bool = True
-    """Whether containers have policies and rules of their own, beside sidecars."""
+    # Whether the exit of one container may restart all containers of the pod.
     all_at_once: bool = True
-    """Whether the end of one container may start all of them again."""
     backoff_seconds: int = 10
     backoff_seconds_max: int = 300
 
     @classmethod
     def of(cls, caps: Capabilities) -> "RestartRules":
-        """Return the rules of a kubelet."""
+        """Return the rules of a kubelet with these capabilities."""
         quick = caps.enabled("ReduceDefaultCrashLoopBackOffDecay")
         return cls(
             of_containers=caps.enabled("ContainerRestartRules"),
@@ -39,8 +39,9 @@ class RestartRules:
         )
 
     def may_restart(self, container: ReadOnlyObject, pod: ReadOnlyObject, exit_code: int) -> bool:
-        """Whether a container that ended is started again."""
+        """Return whether a container restarts after exiting with this code."""
         own = container.get("restartPolicy")
+        # Always on an init container is a sidecar, which predates the gate of restart rules.
         if own and (self.of_containers or own == "Always"):
             action = _action(container, exit_code)
             if action == "Restart" or (action == _ALL and self.all_at_once):
@@ -51,17 +52,18 @@ class RestartRules:
         return bool(policy == "Always" or (policy == "OnFailure" and exit_code != 0))
 
     def restarts_all(self, container: ReadOnlyObject, exit_code: int) -> bool:
-        """Whether this end of a container starts all containers of its pod again."""
+        """Return whether this exit of a container restarts all containers of its pod."""
         return self.all_at_once and _action(container, exit_code) == _ALL
 
     def could_restart_all(self, pod: ReadOnlyObject) -> bool:
-        """Whether any end of any container of the pod would do so."""
+        """Return whether some rule of the pod restarts all containers."""
         return self.all_at_once and any(rule.get("action") == _ALL for rule in _rules(pod["spec"]))
 
     def wait_seconds(self, restarts: int) -> int:
-        """Return how long a container that has been restarted so often waits before the next time."""
+        """Return the backoff before a container's next start, after this many restarts."""
         if restarts == 0:
             return 0
+        # The exponent is bounded because a restart count from a stored status may be huge.
         exponent = min(restarts - 1, self.backoff_seconds_max.bit_length())
         return min(self.backoff_seconds << exponent, self.backoff_seconds_max)
 
@@ -73,10 +75,11 @@ def _rules(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
 
 
 def _action(container: ReadOnlyObject, exit_code: int) -> str:
-    """Return what the first rule that fits says."""
+    """Return the action of the first restart rule that matches the exit code."""
     for rule in container.get("restartPolicyRules") or ():
         codes = rule.get("exitCodes") or {}
         listed = exit_code in (codes.get("values") or ())
+        # NotIn, the only other operator, matches when the code is not listed.
         if listed == (codes.get("operator") == "In"):
             return str(rule.get("action", ""))
     return ""

@@ -1,4 +1,4 @@
-"""The status of a pod as its kubelet writes it: what its containers do, and what follows from that.
+"""Build the pod status that the kubelet writes to the API server, and compare it with the stored one.
 
 upstream 1.36: pkg/kubelet/kubelet_pods.go (convertStatusToAPIStatus), pkg/kubelet/status/status_manager.go
 """
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
-from mockkube.api.pod_amounts import Amounts, pod_amounts
+from mockkube.api.pod_amounts import Amounts, calculate_pod_quantities
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.kubelet.containers import first_status
@@ -20,12 +20,12 @@ LISTS: Final = (
     ("ephemeralContainers", "ephemeralContainerStatuses"),
 )
 _SIDES: Final = ("requests", "limits")
+# Resources that a pod's cgroup limits.
 _AS_A_WHOLE: Final = ("cpu", "memory")
-"""What a pod's control group limits."""
 
 
 def statuses_of(pod: ReadOnlyObject) -> dict[str, Object]:
-    """Return the statuses there are, and first ones for the containers that have none; init containers first."""
+    """Return stored container statuses, and initial ones for containers without; init containers first."""
     known = {one["name"]: one for _, key in LISTS for one in (pod.get("status") or {}).get(key) or ()}
     initializing = bool(pod["spec"].get("initContainers"))
     return {
@@ -40,7 +40,7 @@ def statuses_of(pod: ReadOnlyObject) -> dict[str, Object]:
 def status_of(
     pod: ReadOnlyObject, host: Host, statuses: Mapping[str, ReadOnlyObject], facts: Facts, now: datetime
 ) -> Object:
-    """Return the part of the status that is the kubelet's."""
+    """Return the part of a pod's status that the kubelet owns."""
     old = pod.get("status") or {}
     on_host = pod["spec"].get("hostNetwork")
     was_networked = facts.sandbox or any(one.get("containerID") for one in statuses.values())
@@ -53,6 +53,7 @@ def status_of(
     }
     if host.rules.observed_generation and (generation := pod["metadata"].get("generation")):
         status["observedGeneration"] = generation
+    # The API shows the IP of a completed pod (upstream 1.36: pkg/kubelet/pleg/generic.go, getPodIPs).
     pod_ip = old.get("podIP") or (host.node_ip if on_host else host.pod_ip if was_networked else "")
     if pod_ip:
         status |= {"podIP": pod_ip, "podIPs": [{"ip": pod_ip}]}
@@ -65,9 +66,11 @@ def status_of(
 
 
 def _resources(pod: ReadOnlyObject, host: Host) -> Object:
-    """Return what the pod has been given as a whole."""
+    """Return pod-level resources and allocated resources."""
     rules = host.rules
-    requests, limits = (_shown(pod_amounts(pod["spec"], side, pod_level=rules.pod_level)) for side in _SIDES)
+    requests, limits = (
+        _shown(calculate_pod_quantities(pod["spec"], side, pod_level=rules.pod_level)) for side in _SIDES
+    )
     if not requests and not limits:
         return {}
     whole: Object = {"resources": {}}
@@ -82,11 +85,12 @@ def _shown(amounts: Amounts) -> dict[str, str]:
 
 
 def changed(pod: ReadOnlyObject, status: Object) -> Object | None:
-    """Return the status if it says anything that the stored one does not."""
+    """Return the status if it differs from the stored one, else None."""
     old = pod.get("status") or {}
     conditions = {one["type"]: one for one in old.get("conditions") or ()}
     for condition in status["conditions"]:
         known = conditions.get(condition["type"], {})
+        # The kubelet never probes here, so lastProbeTime is always null and may be missing in the stored status.
         if any(known.get(name) != value for name, value in condition.items() if name != "lastProbeTime"):
             return status
     same = all(_plain(old.get(name)) == _plain(value) for name, value in status.items() if name != "conditions")
@@ -94,7 +98,7 @@ def changed(pod: ReadOnlyObject, status: Object) -> Object | None:
 
 
 def _plain(value: object) -> object:
-    """Return a value as it comes back from the API: without what is empty."""
+    """Return a value without empty fields, as the API server returns it."""
     if isinstance(value, dict):
         return {name: plain for name, one in value.items() if (plain := _plain(one)) not in (None, "", {}, [])}
     if isinstance(value, list):

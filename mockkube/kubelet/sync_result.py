@@ -1,4 +1,4 @@
-"""What a kubelet decides about a pod, and what it decides from beside the pod itself."""
+"""Inputs and result of one sync of a pod."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,32 +11,32 @@ from mockkube.kubelet.pod_status import StatusRules
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a pod gets from where it runs."""
+    """Inputs of one sync that come from the pod's node."""
 
     node_ip: str
     pod_ip: str
     rules: StatusRules
     long_texts: bool = False
+    # Whether containers get the resources of the spec.
     resizes: bool = True
-    """Whether containers get what the spec says by now."""
+    # Reason and message of a resize that is pending.
     pending: tuple[str, str] | None = None
-    """Why not: reason and message, if that is to be told."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do: patch the status (None: it stands), delete the object, tell of events, come back at a moment."""
+    """Result of one sync: status patch, deletion, events, time of the next sync."""
 
     status: Object | None = None
     delete: bool = False
     notes: tuple[Note, ...] = ()
     again_at: datetime | None = None
+    # KWOK stages decide about the pod instead of the kubelet.
     staged: bool = False
-    """It is not for us to say: stages do."""
+    # Containers are stopping; its events are recorded once.
     stopping: bool = False
-    """It waits for its containers to stop, which is told once."""
+    # Sync again with the node as the API server has it now.
     look_again: bool = False
-    """It is decided once more, by the node as it is at the server now."""
 
 
 NOTHING: Final = Plan()

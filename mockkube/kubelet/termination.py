@@ -1,13 +1,13 @@
-"""How pods end: refused, out of time, preempted, or deleted, with their containers stopped in order.
+"""Termination of pods: rejected, deadline exceeded, preempted, or deleted with their containers stopped in order.
 
 upstream 1.36: pkg/kubelet/kubelet.go (rejectPod, SyncTerminatingPod), pkg/kubelet/kuberuntime/kuberuntime_container.go
 """
 
 from collections.abc import Collection, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
-from mockkube.api.times import parse_time, render_time
+from mockkube.api.times import add_seconds, parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.kubelet import preemption
 from mockkube.kubelet.container_behavior import Script
@@ -22,20 +22,21 @@ _GIVEN: Final = ("hostIP", "hostIPs", "podIP", "podIPs", "resources", "allocated
 
 
 def rejected(pod: ReadOnlyObject, reason: str, message: str, now: datetime) -> Plan:
-    """Refuse a pod that admission does not let in; it stays bound, failed, and nothing else is said of it."""
+    """Return the failed status of a pod that admission rejects; the pod stays bound."""
     old = pod.get("status") or {}
     status: Object = {"phase": FAILED, "reason": reason, "message": f"Pod was rejected: {message}"}
     if not old.get("startTime"):
         status["startTime"] = render_time(now)
+    # As upstream's rejectPod, the status is replaced: fields of an earlier life of the pod are cleared.
     status |= {name: None for name in (*_GIVEN, *(key for _, key in LISTS)) if name in old}
-    own = [one["type"] for one in old.get("conditions") or () if one["type"] in OWN_CONDITIONS]
-    if own:
-        status["conditions"] = [{"$patch": "delete", "type": name} for name in own]
+    owned = [one["type"] for one in old.get("conditions") or () if one["type"] in OWN_CONDITIONS]
+    if owned:
+        status["conditions"] = [{"$patch": "delete", "type": name} for name in owned]
     return Plan(status, notes=(Note("Warning", reason, message),))
 
 
 def overdue(pod: ReadOnlyObject, host: Host, now: datetime) -> Plan:
-    """End a pod that has been active for too long."""
+    """Fail a pod that exceeded activeDeadlineSeconds."""
     reason, message = _OVERDUE
     statuses = _all_stopped(pod, statuses_of(pod), now, exit_code=LOST_EXIT_CODE)
     status = {**_final(pod, host, statuses, FAILED, now), "reason": reason, "message": message}
@@ -43,7 +44,7 @@ def overdue(pod: ReadOnlyObject, host: Host, now: datetime) -> Plan:
 
 
 def preempted(pod: ReadOnlyObject, host: Host, now: datetime) -> Plan:
-    """End a pod whose room a critical one needs."""
+    """Fail a pod that is preempted for a critical pod."""
     statuses = _all_stopped(pod, statuses_of(pod), now)
     status = _final(pod, host, statuses, FAILED, now)
     target: Object = {
@@ -60,7 +61,7 @@ def preempted(pod: ReadOnlyObject, host: Host, now: datetime) -> Plan:
 
 
 def stop(pod: ReadOnlyObject, host: Host, script: Script, now: datetime) -> Plan:
-    """Stop the containers of a pod that is to go, sidecars last, tell how they ended, then let go of the object."""
+    """Stop the containers of a deleted pod, sidecars last, then write its final status, then delete the object."""
     status = pod.get("status") or {}
     statuses = statuses_of(pod)
     alive = any("terminated" not in one["state"] for one in statuses.values())
@@ -68,34 +69,38 @@ def stop(pod: ReadOnlyObject, host: Host, script: Script, now: datetime) -> Plan
         return Plan(delete=True)
     metadata = pod["metadata"]
     grace_seconds = metadata.get("deletionGracePeriodSeconds") or 0
-    begun = parse_time(metadata["deletionTimestamp"]) - timedelta(seconds=grace_seconds)
-    due = begun + timedelta(seconds=min(script.stop_seconds, grace_seconds))
+    # deletionTimestamp is the end of the grace period; the delay counts from its begin.
+    begun = add_seconds(parse_time(metadata["deletionTimestamp"]), -grace_seconds)
+    due = add_seconds(begun, min(script.stop_seconds, grace_seconds))
     if due > now:
         return Plan(notes=_killing(pod), again_at=due, stopping=True)
     code = LOST_EXIT_CODE if script.stop_seconds > grace_seconds else 0
-    told = () if script.stop_seconds else _killing(pod)
+    # With a delay, the Killing events were recorded when the stop began.
+    events = () if script.stop_seconds else _killing(pod)
     sidecars = {one["name"] for one in pod["spec"].get("initContainers") or () if is_sidecar(one)}
     if any("running" in one["state"] for name, one in statuses.items() if name not in sidecars) and any(
         "running" in statuses[name]["state"] for name in sorted(sidecars)
     ):
         statuses = stopped(statuses, now, exit_code=code, beside=sidecars | unreached(pod, statuses))
         facts = Facts(status.get("phase", ""), sandbox=True)
-        return Plan(status_of(pod, host, statuses, facts, now), notes=told, again_at=now, stopping=True)
+        # Upstream stops sidecars after the main containers, so that their status is written in between.
+        return Plan(status_of(pod, host, statuses, facts, now), notes=events, again_at=now, stopping=True)
     statuses = _all_stopped(pod, statuses, now, exit_code=code)
     phase = status["phase"] if status.get("phase") in TERMINAL else _last_phase(pod, statuses, host)
-    return Plan(_final(pod, host, statuses, phase, now), notes=told, again_at=now, stopping=True)
+    return Plan(_final(pod, host, statuses, phase, now), notes=events, again_at=now, stopping=True)
 
 
 def stopped(
     statuses: Mapping[str, ReadOnlyObject], now: datetime, *, exit_code: int = 0, beside: Collection[str] = ()
 ) -> dict[str, Object]:
-    """Return the statuses once nothing runs any more but `beside`."""
+    """Return container statuses after all but `beside` have stopped."""
     result: dict[str, Object] = {}
     for name, status in statuses.items():
         if name in beside or "terminated" in status["state"]:
             result[name] = dict(status)
         elif "running" in status["state"]:
             result[name] = ended(status, exit_code, now)
+        # A container in backoff has no process to stop: its last termination is final.
         elif last := (status.get("lastState") or {}).get("terminated"):
             result[name] = {**status, "state": {"terminated": last}, "lastState": {}}
         else:
@@ -104,7 +109,7 @@ def stopped(
 
 
 def unreached(pod: ReadOnlyObject, statuses: Mapping[str, ReadOnlyObject]) -> set[str]:
-    """Return the containers whose turn never came: they go on waiting when the pod is over."""
+    """Return containers that never got to start: they keep waiting when the pod ends."""
     # upstream 1.36: pkg/kubelet/status/status_manager.go, TerminatePod
     initial = [one["name"] for one in pod["spec"].get("initContainers") or ()]
     main = [one["name"] for one in pod["spec"]["containers"]]
@@ -116,6 +121,7 @@ def unreached(pod: ReadOnlyObject, statuses: Mapping[str, ReadOnlyObject]) -> se
 
 
 def _has_begun(status: ReadOnlyObject) -> bool:
+    """Return whether a container has started at least once."""
     return "waiting" not in status["state"] or "terminated" in (status.get("lastState") or {})
 
 

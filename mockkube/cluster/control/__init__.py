@@ -1,6 +1,5 @@
-"""The control API: a cluster's own parts as resources, so that kubectl is the remote control.
+"""Control API: a cluster's own components, clock, snapshots and faults as resources, so that kubectl controls them.
 
-Not the acting upon them, which is `cluster/fleet.py`. Read `plane` first: a registry of its own over a store of its
-own; `definitions` says what the kinds hold, and each has a module that says what may be asked of it and how
-it is shown.
+The controllers that act on them are outside this package. Read `control_api.py` first: a registry over a store of its
+own. `schemas.py` has the fields of the kinds; each kind has a module with its validation and printer columns.
 """

@@ -1,4 +1,4 @@
-"""The control kinds, and what each does beyond the generic."""
+"""Catalogue of the control kinds: names, strategies, printers, defaults, subresources."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -15,10 +15,10 @@ from mockkube.cluster.control import clock, component, fault, snapshot
 from mockkube.cluster.control.definitions import GROUP, VERSION, published
 
 _READ: Final = ("get",)
+# Subresources of a component: pages that its binary serves on a port of its own.
 PAGES: Final = ("flagz", "metrics", "statusz")
-"""What is served below a component, as it would be on a port of its own."""
+# Subresource of a pod: its explanation.
 WHY: Final = "why"
-"""What is told of a pod."""
 
 Pages = Mapping[str, Callable[[Any], Any]]
 
@@ -46,16 +46,16 @@ KINDS: Final = (CLOCK, COMPONENT, FAULT, SNAPSHOT)
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the rules of the control kinds look at besides the object."""
+    """Dependencies of the strategies of the control kinds."""
 
     configuration: ClusterConfiguration
     components: component.All
+    # Returns the revision of the cluster's store.
     revision: Callable[[], int]
-    """The newest revision of the cluster's store."""
 
 
 def family(facts: Facts, pages: Pages) -> KindSet:
-    """Return the control kinds of one cluster; `pages` are those below a component or a pod, by their name."""
+    """Return the control kinds of one cluster; `pages` are handlers of component and pod subresources by name."""
     configuration = facts.configuration
     time = clock.ClockStrategy(configuration.clock)
     of_components = component.ComponentStrategy(configuration, facts.components)

@@ -1,4 +1,4 @@
-"""The clock: whether time passes by itself, and the moment it is moved to; how it is printed."""
+"""Clock: validation and printer columns. Time passes in real time, or stands still until the clock is advanced."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -13,59 +13,58 @@ from mockkube.api.times import parse_time, render_micro_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.cluster.readings import REAL, VIRTUAL
 
+# Name of the only clock.
 CLOCK: Final = "cluster"
-"""The name of the one clock there is."""
+# Condition: no worker has a step left at the present time.
 AT_REST: Final = "AtRest"
-"""The condition that everything that was to happen until now has happened."""
 
 
 def render_moment(moment: datetime) -> str:
-    """Return a moment in whole seconds if it has no fraction."""
+    """Return a time in whole seconds if it has no fraction, else with microseconds."""
     return render_micro_time(moment) if moment.microsecond else render_time(moment)
 
 
 def render_now(now: datetime, mode: str) -> str:
-    """Return the time as a clock of that mode tells it: real time in whole seconds."""
+    """Return the present time as a clock of this mode shows it: real time in whole seconds."""
     return render_time(now) if mode == REAL else render_moment(now)
 
 
 def target_of(obj: ReadOnlyObject) -> datetime | None:
-    """Return the moment a valid clock is to be moved to."""
+    """Return the time that a valid clock is to advance to."""
     target = obj["spec"].get("advanceTo")
     return None if target is None else parse_time(target)
 
 
 class ClockStrategy(StatusStrategy):
-    """Time moves in one direction, and only where nobody else moves it. The mode is that of the cluster's start."""
+    """Strategy of clocks: time moves forward only, and only in virtual mode, which is fixed at the cluster's start."""
 
     def __init__(self, mode: str) -> None:
         self._mode = mode
 
     def default(self, obj: Object) -> None:
-        """Fill in the mode."""
+        """Set the default mode."""
         obj["spec"].setdefault("mode", self._mode)
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """There is one clock."""
+        """Reject all names but that of the only clock."""
         return [] if name == CLOCK else [f"the one clock is called {CLOCK!r}"]
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Turn `advance` into a moment."""
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+        """Replace `advance` by a time."""
         _resolve(obj["spec"], judge.now)
-        super().prepare_create(obj, judge)
+        super().prepare_for_create(obj, judge)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Turn `advance` into a moment, before anybody asks whether the spec has changed."""
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Replace `advance` by a time, before the generation is computed from the spec."""
         if judge.subresource != "status":
             _resolve(new["spec"], judge.now)
-        super().prepare_update(new, old, judge)
+        super().prepare_for_update(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge mode and moment."""
         return self._validate(obj["spec"], {}, judge.now)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge mode and moment, if they change."""
+        """Validate mode and time if they change."""
         return [] if new["spec"] == old["spec"] else self._validate(new["spec"], old["spec"], judge.now)
 
     def _validate(self, spec: ReadOnlyObject, before: ReadOnlyObject, now: datetime) -> list[FieldError]:
@@ -88,14 +87,16 @@ class ClockStrategy(StatusStrategy):
 
 
 def _resolve(spec: Object, now: datetime) -> None:
-    """Replace a valid `advance` by the moment it leads to, counted from where time is going already."""
+    """Replace a valid `advance` by the time that it leads to, counted from a pending target."""
     given = spec.get("advance")
-    span = None if given is None else gotime.parse_duration(given)
-    if span is None or span.nanos <= 0:
+    duration = None if given is None else gotime.parse_duration(given)
+    if duration is None or duration.nanos <= 0:
         return
     try:
+        # Two advances in quick succession add up, also if the first has not been carried out.
         start = max(now, parse_time(spec.get("advanceTo", render_time(now))))
-        spec["advanceTo"] = render_moment(start + timedelta(microseconds=span.nanos // 1000))
+        spec["advanceTo"] = render_moment(start + timedelta(microseconds=duration.nanos // 1000))
+    # An invalid value stays in the spec, where validation finds it.
     except (ValueError, OverflowError):
         return
     del spec["advance"]

@@ -1,4 +1,4 @@
-"""Components: what may be asked of one, in the words its binary would refuse with, and how it is printed."""
+"""Components: defaults, validation as their binaries validate flags, deletion protection, printer columns."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -24,53 +24,53 @@ from mockkube.features.errors import FlagError
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 
+# Condition: the version skew policy allows the component's version.
 SUPPORTED: Final = "Supported"
-"""The condition that its version suits those beside it."""
 RUNNING: Final = "Running"
+# Condition: the API server that the component uses answers.
 SERVER_READY: Final = "ServerReady"
-"""The condition that the API server it talks to answers."""
+# Condition: the component repeats the same failing work (hot loop).
 LOOPING: Final = "Looping"
-"""The condition that it does something again and again, and gets nowhere."""
 
 _API_SERVER_NAME: Final = re.compile(rf"{re.escape(API_SERVER)}(\.[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a component's spec asks for."""
+    """Spec of a component, parsed."""
 
     settings: Settings
     running: bool
+    # API server that the component uses; empty for API servers.
     server: str = ""
-    """The API server it talks to; API servers have none."""
 
     @classmethod
     def read(cls, obj: ReadOnlyObject, trains: tuple[ReleaseTrain, ...]) -> "Asked":
-        """Return what a valid component asks for."""
+        """Parse the spec of a valid component."""
         spec = obj["spec"]
         version = Version.parse(spec["version"])
         settings = Settings(obj["metadata"]["name"], version, spec.get("featureGates", {}), trains)
         return cls(settings, spec["running"], spec.get("server", ""))
 
 
+# Returns the specs of all components by name.
 All = Callable[[], Mapping[str, Asked]]
-"""Every component there is, by name."""
 
 
 def running_versions(components: Mapping[str, Asked]) -> dict[str, Version]:
-    """Return the versions that meet: those of components that are to run."""
+    """Return the versions of all components that are to run."""
     return {name: asked.settings.version for name, asked in components.items() if asked.running}
 
 
 class Defaults:
-    """Fills in what a component leaves open: the version of the cluster; a replica begins as what it is one of."""
+    """Defaulting of components: the cluster's version; a replica starts with the settings of the first one."""
 
     def __init__(self, configuration: ClusterConfiguration, everything: All) -> None:
         self._configuration = configuration
         self._everything = everything
 
     def __call__(self, obj: Object, caps: Capabilities) -> None:
-        """Complete a decoded component."""
+        """Set defaults of a decoded component."""
         metadata, spec = obj["metadata"], obj["spec"]
         name = metadata.get("name", "")
         spec.setdefault("running", True)
@@ -83,6 +83,7 @@ class Defaults:
         if (
             "version" not in spec
             and "featureGates" not in spec
+            # Only at creation: an update that removes all gates must be able to.
             and "uid" not in metadata
             and first.settings.feature_gates
         ):
@@ -91,14 +92,14 @@ class Defaults:
 
 
 class ComponentStrategy(StatusStrategy):
-    """A component is judged as its binary judges its flags; on demand the version skew policy has a say too."""
+    """Strategy of components: validates versions and gates, and on demand the version skew policy."""
 
     def __init__(self, configuration: ClusterConfiguration, everything: All) -> None:
         self._configuration = configuration
         self._everything = everything
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
-        """A component is called what it is."""
+        """Reject names that are not of a component."""
         try:
             check_component(name)
         except ValueError as error:
@@ -106,19 +107,18 @@ class ComponentStrategy(StatusStrategy):
         return []
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge version and gates."""
         return self._validate(obj)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge version and gates, if they change."""
+        """Validate version and gates if they change."""
         return [] if new["spec"] == old["spec"] else self._validate(new)
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """What the component would log when it starts, and how its version suits the others."""
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Return what the component would log when it starts, and violations of the skew policy."""
         return self._warn(obj)
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """The same for one that starts anew."""
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+        """Return the same warnings if the spec changes."""
         return [] if new["spec"] == old["spec"] else self._warn(new)
 
     def _validate(self, obj: ReadOnlyObject) -> list[FieldError]:
@@ -154,9 +154,10 @@ class ComponentStrategy(StatusStrategy):
         return texts
 
     def _new_skews(self, asked: Asked) -> list[str]:
-        """Return what would be outside the policy, and is not yet."""
+        """Return violations of the skew policy that this spec adds."""
         before = dict(self._everything())
         name = asked.settings.component
+        # Existing violations do not block a change, or no order of upgrades could repair them.
         known = skews(running_versions(before), name)
         return [reason for reason in skews(running_versions(before | {name: asked}), name) if reason not in known]
 
@@ -171,7 +172,7 @@ def _check_server(name: str, spec: ReadOnlyObject) -> list[FieldError]:
 
 
 class Keeper(Plugin):
-    """Keeps the components and the clock that every cluster has."""
+    """Admission plugin that protects required components and the clock from deletion."""
 
     name = "Keeper"
     operations = (Operation.DELETE,)
@@ -180,7 +181,7 @@ class Keeper(Plugin):
         self._everything = everything
 
     def admit(self, request: Request) -> None:
-        """Refuse their deletion, and that of an API server others talk to; other replicas and overrides may go."""
+        """Reject deletion of what every cluster has, and of API servers that other components use."""
         name = request.call.name
         if request.about(GROUP, "components") and name in SINGLE:
             why = "every cluster has it: set spec.running to false to stop it"
@@ -221,7 +222,7 @@ def _trouble(obj: ReadOnlyObject) -> str:
 
 
 def _first_object(message: str) -> str:
-    """Return the object that a message about loops names first."""
+    """Return the first object named in the message of the condition Looping."""
     return message.partition(": ")[0].partition(" ")[2]
 
 

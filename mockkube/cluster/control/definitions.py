@@ -1,4 +1,4 @@
-"""What the control kinds hold: their fields, as decoders and as `kubectl explain` want to know them."""
+"""Schemas of the control kinds, for decoding and for `kubectl explain`."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -173,6 +173,7 @@ DEFINITIONS: Final[Mapping[str, Object]] = {
         ("FaultStatus", _FAULT_STATUS),
     )
 }
+# Fields whose empty value has a meaning, so they are encoded when set to it.
 _POINTERS: Final = {
     f"{_PREFIX}{name}": fields
     for name, fields in (
@@ -184,19 +185,18 @@ _POINTERS: Final = {
         ("FaultStatus", ("injected",)),
     )
 }
-"""Fields whose empty value says something."""
 
 
 class ControlSchema(Schema):
-    """The types of the control kinds, beside those of one Kubernetes version."""
+    """Types of the control kinds, in addition to those of one Kubernetes version."""
 
     @cached_property
     def definitions(self) -> dict[str, dict[str, Any]]:
-        """The JSON schema of each type by its full name."""
+        """JSON schemas of types by full name."""
         return {**Schema(self.version).definitions, **DEFINITIONS}
 
     def node(self, definition: str) -> Node:
-        """The type with this full name."""
+        """Return the type of a full name."""
         node = super().node(definition)
         for name in _POINTERS.get(definition, ()):
             node.fields[name] = replace(node.fields[name], pointer=True)
@@ -204,7 +204,7 @@ class ControlSchema(Schema):
 
 
 def published(kind: str) -> Object:
-    """Return the OpenAPI schema of a kind, what it refers to written out, as a definition of custom resources would."""
+    """Return the OpenAPI schema of a kind with its references inlined, as a CRD has it."""
     whole = _written_out(DEFINITIONS[_PREFIX + kind])
     properties = {name: schema for name, schema in whole["properties"].items() if name in ("spec", "status")}
     return {"description": whole["description"], "type": "object", "properties": properties}
@@ -213,6 +213,7 @@ def published(kind: str) -> Object:
 def _written_out(schema: Mapping[str, Any]) -> Object:
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
+        # Only metadata refers to a foreign type; `published` drops it anyway.
         return _written_out(DEFINITIONS[name]) if name in DEFINITIONS else {"type": "object"}
     out = dict(schema)
     if "properties" in schema:

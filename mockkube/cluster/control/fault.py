@@ -1,4 +1,4 @@
-"""Faults: what may be asked to go wrong, and how a fault is printed. What it does is in `cluster/faults.py`."""
+"""Faults: validation and printer columns. Their injection is in `cluster/faults`."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -19,31 +19,30 @@ _API_SERVER: Final = "kube-apiserver"
 
 
 class FaultStrategy(StatusStrategy):
-    """A fault injects one thing, or a delay, or both. What stale reads show is fixed when they are asked for."""
+    """Strategy of faults: an effect, a delay, or both; the revision of stale reads is fixed when they are requested."""
 
     def __init__(self, revision: Callable[[], int]) -> None:
+        # Returns the revision of the cluster's store.
         self._revision = revision
-        """The newest revision of the cluster's store."""
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Fix what stale reads show."""
-        super().prepare_create(obj, judge)
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+        """Record the present revision for stale reads."""
+        super().prepare_for_create(obj, judge)
         if _is_stale(obj):
             obj["status"]["revision"] = self._revision()
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Fix it anew for reads that were not stale before."""
-        super().prepare_update(new, old, judge)
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+        """Record the present revision if the reads become stale by this update."""
+        super().prepare_for_update(new, old, judge)
         if _is_stale(new) and not _is_stale(old):
             new["status"] = {**new["status"], "revision": self._revision()}
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge the whole spec."""
         spec = obj["spec"]
         return [*_check_match(spec.get("match", {})), *_check_injection(spec.get("inject", {})), *_check_amount(spec)]
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge the whole spec, if it changes."""
+        """Validate the spec if it changes."""
         return [] if new["spec"] == old["spec"] else self.validate_create(new, judge)
 
 
@@ -112,7 +111,7 @@ def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def _matched(match: ReadOnlyObject) -> str:
-    """Return who and what is matched, in the order of the fields: `kube-scheduler get,list pods`."""
+    """Return the match in a few words, like `kube-scheduler get,list pods`."""
     words = [",".join(value) if isinstance(value, list) else str(value) for value in match.values() if value]
     return " ".join(words) or "*"
 

@@ -1,4 +1,4 @@
-"""Following the objects of a control kind: told what has changed, one call at a time, its own reports left out."""
+"""Reconcile changed objects of a control kind, one call at a time; own status writes are ignored."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -8,7 +8,7 @@ from mockkube.apiserver.registry.cache import Change, ChangeType, Collection, Re
 
 
 def is_report(change: Change) -> bool:
-    """Whether nothing was asked for anew: the status has changed, or labels have."""
+    """Return whether a change leaves the spec as it was: only status or metadata changed."""
     return change.type is ChangeType.MODIFIED and _generation(change.record) == _generation(change.previous)
 
 
@@ -17,7 +17,7 @@ def _generation(record: Record | None) -> int:
 
 
 class Follower:
-    """Calls `act` with the names of what has changed, in the order of the changes; at first with all there is."""
+    """Calls `act` with the names of changed objects in the order of their changes; first with all objects."""
 
     def __init__(self, collection: Collection, act: Callable[[Iterable[str]], Awaitable[None]]) -> None:
         self._collection = collection
@@ -26,7 +26,7 @@ class Follower:
         self._wake = asyncio.Event()
 
     def look(self, *names: str) -> None:
-        """Have `act` called again, although nothing was asked for."""
+        """Enqueue names, or only a call without names, although no spec changed."""
         self._pending.update(dict.fromkeys(names))
         self._wake.set()
 
@@ -36,7 +36,7 @@ class Follower:
 
     @contextmanager
     def following(self) -> Iterator[None]:
-        """Hear of every change from now on, and at first of all there is; `step` acts on what was heard."""
+        """Receive changes, beginning with all existing objects, until the context is left."""
         self._collection.listeners[self._heed] = None
         self.look(*(record.name for record in self._collection.records.values()))
         try:
@@ -45,17 +45,17 @@ class Follower:
             del self._collection.listeners[self._heed]
 
     def ready(self) -> bool:
-        """Whether there is something to act on."""
         return self._wake.is_set()
 
     async def step(self) -> None:
-        """Act on what has changed."""
+        """Reconcile all enqueued names in one call."""
+        # Cleared before the call: a change that comes during it sets the event again.
         self._wake.clear()
         names, self._pending = self._pending, {}
         await self._act(tuple(names))
 
     async def run(self) -> None:
-        """Follow until cancelled."""
+        """Reconcile until cancelled."""
         with self.following():
             while True:
                 await self._wake.wait()

@@ -1,4 +1,4 @@
-"""The control resources of one cluster: a registry over a store of their own, apart from what the cluster stores."""
+"""Control resources of one cluster: a registry over a store of their own."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -33,12 +33,12 @@ _OPTIONS: Final = WriteOptions(field_manager=_MANAGER)
 
 @lru_cache(maxsize=1)
 def _schema() -> ControlSchema:
-    """The types of the control kinds: the same for every cluster of the process."""
+    """Return the types of the control kinds, shared by all clusters of the process."""
     return ControlSchema(DEFAULT)
 
 
 class ControlPlane:
-    """What the control API holds. `registry` is for API servers to adopt while this is entered."""
+    """Registry of the control resources; API servers serve it while it is entered."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class ControlPlane:
         clock: Clock,
         chance: Chance,
     ) -> None:
-        """Hold them in a store that is started; `revision` is that of the other store, the cluster's own."""
+        """Use a started store; `revision` returns the revision of the cluster's own store."""
         self._trains = configuration.release_trains
         self._store = store
         self._housekeeping = Housekeeping(store, clock)
@@ -81,32 +81,32 @@ class ControlPlane:
         await self._group.__aexit__(None, None, None)
 
     def resource(self, plural: str) -> Resource:
-        """The resource of a control kind."""
+        """Return the resource of a control kind."""
         found = self.registry.stored(GROUP, plural)
         assert found is not None, f"{plural} is a control kind"
         return found
 
     def collection(self, plural: str) -> Collection:
-        """What is stored of a kind."""
+        """Return the cached objects of a kind."""
         return self.resource(plural).collection
 
     def objects(self, plural: str) -> dict[str, Object]:
-        """Every object of a kind by name; the caller may change them."""
+        """Return every object of a kind by name; the caller may change the copies."""
         return {record.name: record.load() for record in self.collection(plural).records.values()}
 
     def components(self) -> Mapping[str, Asked]:
-        """What every component is asked for."""
+        """Return the spec of every component by name."""
         return {name: Asked.read(obj, self._trains) for name, obj in self.objects("components").items()}
 
     async def specs_at(self, plural: str, revision: int) -> dict[str, Object]:
-        """Return the spec of every object of a kind as of a revision; Compacted if that is forgotten."""
+        """Return the spec of every object of a kind at a revision; Compacted if that is too old."""
         resource = self.resource(plural)
         page = await self._store.list(resource.prefix(""), revision=revision)
         objects = (resource.read_entry(entry).load() for entry in page.entries)
         return {obj["metadata"]["name"]: obj["spec"] for obj in objects}
 
     async def create(self, plural: str, name: str, spec: Object) -> list[str]:
-        """Create an object nobody has created yet; return what it is warned of."""
+        """Create an object; return warnings."""
         resource = self.resource(plural)
         call = Call(_USER, user_agent=_MANAGER)
         obj = {"apiVersion": API_VERSION, "kind": resource.kind.kind, "metadata": {"name": name}, "spec": spec}
@@ -114,23 +114,25 @@ class ControlPlane:
         return call.warnings
 
     async def tell(self, plural: str, name: str, spec: Object) -> list[str]:
-        """Replace the spec of an object, and return warnings; NotFound if there is none, Invalid if it may not be."""
+        """Replace an object's spec and return warnings; NotFound, or Invalid with the field errors."""
         resource = self.resource(plural)
         call = Call(_USER, name=name, user_agent=_MANAGER)
         obj = {"apiVersion": API_VERSION, "kind": resource.kind.kind, "metadata": {"name": name}, "spec": spec}
-        told = resource.decode(obj, call, "Ignore")["spec"]
-        await updating.update(resource, call, lambda live: {**live, "spec": told}, _OPTIONS)
+        new_spec = resource.decode(obj, call, "Ignore")["spec"]
+        await updating.update(resource, call, lambda live: {**live, "spec": new_spec}, _OPTIONS)
         return call.warnings
 
     async def remove(self, plural: str, name: str) -> None:
-        """Delete an object; nothing happens if there is none."""
+        """Delete an object if it exists."""
+        # Directly in the store: admission protects required components from users, not from a restore.
         record = self.resource(plural).record("", name)
         if record is not None:
             entry = await self._store.delete(record.key, expected=record.revision)
             await self.registry.services.cache.reach(entry.revision)
 
     async def report(self, plural: str, obj: Object, status: Object) -> None:
-        """Replace the status of an object; NotFound if it is gone."""
+        """Replace the status of an object; NotFound if it was deleted."""
+        # An unchanged status is no write, so that reports do not wake their own watchers for ever.
         if obj.get("status") == status:
             return
         resource = self.resource(plural)

@@ -1,9 +1,9 @@
-"""What is read of control objects in several places."""
+"""Conditions of control objects."""
 
 from mockkube.api.conditions import find_condition
 from mockkube.api.types import ReadOnlyObject
 
 
 def condition_of(obj: ReadOnlyObject, kind: str) -> ReadOnlyObject:
-    """Return the condition of a type; nothing in it if nobody has reported on that yet."""
+    """Return the condition of a type; empty if it was not reported yet."""
     return find_condition(obj.get("status", {}).get("conditions", ()), kind) or {}

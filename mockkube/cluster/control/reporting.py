@@ -1,4 +1,4 @@
-"""What is reported of control objects: conditions, and of a component what it does and how its version suits others."""
+"""Status of components: conditions about running, version skew, the API server and hot loops."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,40 +14,41 @@ from mockkube.cluster.control.component import LOOPING, RUNNING, SERVER_READY, S
 from mockkube.cluster.control.reading import condition_of
 from mockkube.runtime.loop_board import Loop
 
+# Hot loops that the message of a condition names.
 LOOPS_SHOWN_MAX: Final = 3
-"""How many loops a condition names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doing:
-    """What a component does, and why."""
+    """Whether a component runs, and why."""
 
     running: bool
     reason: str
     message: str
     url: str = ""
+    # Its hot loops.
     loops: tuple[Loop, ...] = ()
-    """What it gets nowhere with."""
 
 
 def status_of(
     obj: ReadOnlyObject, components: Mapping[str, Asked], doings: Mapping[str, Doing], *, now: datetime
 ) -> Object:
-    """Return the status of a component; conditions that did not change keep their time."""
+    """Return the status of a component; conditions that did not change keep their transition time."""
     name = obj["metadata"]["name"]
     settings, doing, server = components[name].settings, doings[name], components[name].server
-    told = [_running(doing), _skew(name, components)]
+    conditions = [_running(doing), _skew(name, components)]
     if server:  # it is no API server itself
-        told.append(_server(server, doings.get(server)))
+        conditions.append(_server(server, doings.get(server)))
+    # API servers show the condition only after their first hot loop; then it stays, to show that the loop ended.
     if server or doing.loops or condition_of(obj, LOOPING):
-        told.append(_looping(doing.loops))
+        conditions.append(_looping(doing.loops))
     status: Object = {
         "observedGeneration": obj["metadata"]["generation"],
         "phase": "Running" if doing.running else "Failed" if doing.reason == "Failed" else "Stopped",
         "running": doing.running,
         "version": str(settings.version),
         "featureGates": {state.name: state.enabled for state in settings.states()},
-        "conditions": dated(obj, told, now),
+        "conditions": dated(obj, conditions, now),
     }
     return status | ({"url": doing.url} if doing.url else {})
 
@@ -57,7 +58,7 @@ def _running(doing: Doing) -> Object:
 
 
 def _skew(name: str, components: Mapping[str, Asked]) -> Object:
-    """Say whether the policy allows what there is of skew between this component and those that are to run."""
+    """Return the condition Supported: the skew policy allows the versions that are to run."""
     reasons = skews(running_versions(components), name)
     if reasons:
         return condition(SUPPORTED, holds=False, reason="OutsidePolicy", message="; ".join(reasons))
@@ -65,7 +66,7 @@ def _skew(name: str, components: Mapping[str, Asked]) -> Object:
 
 
 def _server(name: str, doing: Doing | None) -> Object:
-    """Say whether the API server it talks to is there to answer."""
+    """Return the condition ServerReady: the component's API server answers."""
     if doing is None:
         message = f"there is no {name}: create it, or give another spec.server"
         return condition(SERVER_READY, holds=False, reason="NotFound", message=message)
@@ -76,7 +77,7 @@ def _server(name: str, doing: Doing | None) -> Object:
 
 
 def _looping(loops: Sequence[Loop]) -> Object:
-    """Say what it does again and again, and gets nowhere with."""
+    """Return the condition Looping: the component has hot loops."""
     if not loops:
         message = "nothing fails, or is made anew, without end"
         return condition(LOOPING, holds=False, reason="NoLoops", message=message)
@@ -93,5 +94,5 @@ def _loop_text(loop: Loop) -> str:
 
 
 def dated(obj: ReadOnlyObject, told: list[Object], now: datetime) -> list[Object]:
-    """Return the conditions with their times; those that were reported so already keep theirs."""
+    """Return conditions with their transition times."""
     return [conditions.dated(one, condition_of(obj, one["type"]), render_time(now)) for one in told]

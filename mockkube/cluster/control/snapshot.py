@@ -1,4 +1,4 @@
-"""Snapshots: the state of the cluster at the moment one is created, and each time it is asked for again."""
+"""Snapshots: validation and printer columns. `spec.restore` asks to restore the cluster to the saved state."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -16,31 +16,32 @@ RESTORED: Final = "Restored"
 
 
 def asks_to_restore(obj: ReadOnlyObject) -> int:
-    """Return how often a snapshot was asked to be restored, counted as its user counts; 0: never."""
+    """Return how often the user asked to restore the snapshot."""
     return int(obj["spec"].get("restore", 0))
 
 
 class SnapshotStrategy(StatusStrategy):
-    """A snapshot is of the moment it is created; `spec.restore` only grows, and only once there is something saved."""
+    """Strategy of snapshots: the state at creation is saved; `spec.restore` may only grow, and only after that."""
 
     def __init__(self, revision: Callable[[], int]) -> None:
+        # Returns the revision of the cluster's store.
         self._revision = revision
-        """The newest revision of the cluster's store."""
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
-        """Note the moment."""
-        super().prepare_create(obj, judge)
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+        """Record the present revision."""
+        super().prepare_for_create(obj, judge)
         obj["status"]["revision"] = self._revision()
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """There is nothing to restore yet."""
+        """Reject a restore before anything is saved."""
         if asks_to_restore(obj):
             return [forbidden("spec.restore", "nothing has been saved yet: create the snapshot, then raise the number")]
         return []
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge a call for restoration."""
+        """Validate a request to restore."""
         asked, before = asks_to_restore(new), asks_to_restore(old)
+        # A counter, not a flag: raising it again restores again, and the status shows the last number carried out.
         if asked < before:
             return [invalid("spec.restore", asked, f"must not be less than before: give {before + 1} to restore again")]
         if asked > before and condition_of(old, SAVED).get("status") != "True":
@@ -63,7 +64,7 @@ def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
 
 
 def _size(count: int) -> str:
-    """Return a number of bytes in a unit of its size."""
+    """Return a number of bytes in a suitable unit."""
     for unit in ("B", "KiB", "MiB"):
         if count < 1 << 10:
             return f"{count:.0f} {unit}"

@@ -1,8 +1,8 @@
-"""The definition of `stages.kwok.x-k8s.io`: what can be seen to be wrong with a stage is refused when it is written.
+"""CustomResourceDefinition of `stages.kwok.x-k8s.io`, with the validation that an OpenAPI schema can do.
 
-upstream: github.com/kubernetes-sigs/kwok, kustomize/crd/bases/kwok.x-k8s.io_stages.yaml. Fields that are not named here
-are kept. Expressions and templates are judged by the kubelets, which say in the status what they make of them; rules
-in CEL would be no stricter, and cost every start 8 MB.
+upstream: github.com/kubernetes-sigs/kwok, kustomize/crd/bases/kwok.x-k8s.io_stages.yaml. Unknown fields are preserved.
+Kubelets judge expressions and templates and report the result in the status; CEL rules would be no stricter, and cost
+every start 8 MB.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a stage finds out of an object: by jq, as most are written, or by CEL.
+"""Expressions of stages over an object, in jq (most of them) or CEL.
 
 upstream: github.com/kubernetes-sigs/kwok, pkg/utils/expression, pkg/utils/lifecycle/value_*_from.go
 """
@@ -22,8 +22,8 @@ from mockkube.kubelet.stages.jq import compile_jq
 from mockkube.kubelet.stages.jq_functions import JqError
 from mockkube.matching.cel.environment import environment
 
+# Returns the values of an expression for an object; none if it fails.
 Find = Callable[[ReadOnlyObject], list[Any]]
-"""Returns the values an expression has for an object; none where it fails."""
 
 _NANOSECONDS: Final = 1e9
 _COST_MAX: Final = 1_000_000
@@ -33,19 +33,19 @@ _INTEGER: Final = re.compile(r"[+-]?(0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|[
 
 
 class ExpressionError(ValueError):
-    """An expression that is not understood, and why."""
+    """Error of an expression that cannot be compiled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One expression of a selector."""
+    """One expression of a stage's selector."""
 
     find: Find
     operator: str
     values: frozenset[str]
 
     def holds(self, obj: ReadOnlyObject) -> bool:
-        """Whether an object meets it."""
+        """Return whether an object meets the requirement."""
         found = self.find(obj)
         if self.operator in ("Exists", "DoesNotExist"):
             return bool(found) == (self.operator == "Exists")
@@ -53,7 +53,7 @@ class Requirement:
 
 
 def requirement(given: ReadOnlyObject) -> Requirement:
-    """Compile one expression of a selector; ExpressionError says what is wrong with it."""
+    """Compile one expression of a selector; ExpressionError if it is invalid."""
     if (cel := given.get("cel")) is not None:
         return Requirement(by_cel(cel.get("expression", "")), "In", frozenset({"true"}))
     parts = given.get("jq") or given
@@ -66,7 +66,7 @@ def requirement(given: ReadOnlyObject) -> Requirement:
 
 
 def finder(given: ReadOnlyObject | None) -> Find | None:
-    """Compile an `ExpressionFrom`; None if there is none."""
+    """Compile an `ExpressionFrom`; None without one."""
     given = given or {}
     if text := (given.get("cel") or {}).get("expression"):
         return by_cel(text)
@@ -112,7 +112,8 @@ def text_of(value: Any) -> str:
 
 
 def weight_of(find: Find, obj: ReadOnlyObject, default: int) -> int | None:
-    """Return the weight an object gives a stage; None if what it says is no number."""
+    """Return a stage's weight from an object; None if the value is not an integer."""
+    # As in KWOK, only the first value of an expression counts.
     for value in find(obj)[:1]:
         if isinstance(value, bool):
             return default
@@ -124,7 +125,7 @@ def weight_of(find: Find, obj: ReadOnlyObject, default: int) -> int | None:
 
 
 def _integer(text: str) -> int | None:
-    """Read a number as Go does: with a base if it names one."""
+    """Parse an integer as Go's strconv.ParseInt with base 0 does."""
     if _INTEGER.fullmatch(text) is None:
         return None
     digits = text.lstrip("+-")
@@ -134,7 +135,7 @@ def _integer(text: str) -> int | None:
 
 
 def seconds_of(find: Find, obj: ReadOnlyObject, now: datetime, default: float | None) -> float | None:
-    """Return a duration that an object says, or the time left until a moment; None: no delay at all."""
+    """Return a duration from an object, or the time left until a timestamp; None: no delay at all."""
     for value in find(obj)[:1]:
         if value == "":
             return None

@@ -1,4 +1,4 @@
-"""What templates of stages may call: KWOK's own functions, and the part of Masterminds' sprig that makes sense here.
+"""Functions that templates of stages may call: KWOK's own, and the useful part of Masterminds' sprig.
 
 upstream: github.com/kubernetes-sigs/kwok, pkg/utils/gotpl/funcs.go, pkg/kwok/controllers/{node,pod}_controller.go
 """
@@ -32,22 +32,23 @@ KUBELET_PORT: Final = 10250
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What is known here of nodes and their pods."""
+    """Dependencies of template functions: time, IPs of nodes and pods, kubelet version."""
 
     now: Callable[[], datetime]
+    # IP of a node by name.
     node_ip: Callable[[str], str]
-    """The address of a node of a name."""
+    # IP of a pod by node name and pod uid.
     pod_ip: Callable[[str, str], str]
-    """The address of a pod on that node, by its uid."""
     version: str
 
 
 class Surroundings:
-    """Makes templates that know where they are rendered. `obj` is what they are rendered about."""
+    """Compiles templates with functions that read the object being rendered, `obj`."""
 
     def __init__(self, machine: Machine) -> None:
         self.obj: ReadOnlyObject = {"metadata": {"name": ""}}
         self._machine = machine
+        # KWOK's StartTime is when its controller started, the same in all templates.
         self._started = render_time(machine.now())
         self._functions: Mapping[str, Function] = {**SPRIG, **self._own()}
 
@@ -75,7 +76,7 @@ class Surroundings:
         }
 
     def _node(self) -> str:
-        """Return the node that a template is about: itself, or where its pod is."""
+        """Return the node of the rendered object: the node itself, or that of a pod."""
         placed: str = (self.obj.get("spec") or {}).get("nodeName") or ""
         return placed or str(self.obj["metadata"]["name"])
 
@@ -86,7 +87,7 @@ class Surroundings:
 
 
 def quoted(value: Any) -> str:
-    """Return a value in quotes; one that is no string as JSON, in quotes."""
+    """Return a value in quotes; a value that is no string is quoted as JSON."""
     return json.dumps(value if isinstance(value, str) else json.dumps(value, separators=(",", ":")), ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""As much of Go's text/template as stages are written in: pipelines, variables, if, with, range, and functions.
+"""Subset of Go's text/template: text, pipelines, variables, `if`, `with`, `range`, functions.
 
 upstream: Go's text/template
 """
@@ -25,10 +25,14 @@ _ACTION: Final = re.compile(
 
 
 class _Break(Exception):
+    """Raised by `{{break}}`, caught by the innermost range."""
+
     pass
 
 
 class _Continue(Exception):
+    """Raised by `{{continue}}`, caught by the innermost range."""
+
     pass
 
 
@@ -37,7 +41,7 @@ Node = Callable[[Scope], str]
 
 @dataclass(slots=True)
 class _Block:
-    """Nodes in order; `otherwise` is what stands after an else."""
+    """Nodes in order."""
 
     nodes: list[Node] = field(default_factory=list)
 
@@ -53,7 +57,7 @@ class Template:
         self._block = _Parser(text, self._functions).whole()
 
     def render(self, dot: Any) -> str:
-        """Return the text for a value; TemplateError when it cannot be made."""
+        """Return the text for a value; TemplateError if execution fails."""
         scope = Scope(dot, Variables({}, {"$": dot}), self._functions)
         try:
             return self._block.run(scope)
@@ -62,6 +66,8 @@ class Template:
 
 
 class _Parser:
+    """Parser of a template's text and actions."""
+
     def __init__(self, text: str, functions: Mapping[str, Function]) -> None:
         self._functions = functions
         self._pieces = _pieces(text)
@@ -74,12 +80,13 @@ class _Parser:
         return block
 
     def _block(self) -> tuple[_Block, str]:
-        """Return the nodes up to an `else` or `end`, and that word with what follows it."""
+        """Return the nodes up to an `else` or `end`, and that action's text."""
         block = _Block()
         while self._next < len(self._pieces):
             is_action, text = self._pieces[self._next]
             self._next += 1
             if not is_action:
+                # The default argument binds the loop variable's present value.
                 block.nodes.append(lambda scope, text=text: text)  # type: ignore[misc] # mypy: lambda defaults
                 continue
             word, _, rest = text.partition(" ")
@@ -118,7 +125,7 @@ class _Parser:
         return run
 
     def _statement(self, text: str) -> tuple[Expression, list[str], str]:
-        """Read a pipeline, with the variables that get its value."""
+        """Parse a pipeline and the variables that it assigns."""
         match = re.match(r"\s*(\$\w*(?:\s*,\s*\$\w+)?)\s*(:=|=)(?!=)\s*", text)
         if match is None:
             return Pipeline(text, self._functions).whole(), [], ""
@@ -184,6 +191,7 @@ def _leaving(signal: type[Exception]) -> Node:
 
 def _items(value: Any) -> Iterator[tuple[Any, Any]]:
     if isinstance(value, dict):
+        # Go ranges over maps in key order.
         yield from sorted(value.items())
     elif isinstance(value, int):
         yield from ((number, number) for number in range(value))
@@ -192,7 +200,7 @@ def _items(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _pieces(text: str) -> list[tuple[bool, str]]:
-    """Cut a template into text and actions; actions may swallow the white space beside them."""
+    """Split a template into text and actions, trimming white space beside `{{-` and `-}}`."""
     pieces: list[tuple[bool, str]] = []
     position, swallow = 0, False
     for match in _ACTION.finditer(text):

@@ -1,4 +1,4 @@
-"""Pipelines of Go's text/template: operands, fields, calls, and the functions that are always there.
+"""Pipelines of Go's text/template: operands, fields, calls, and built-in functions.
 
 upstream: Go's text/template; a missing field is nil, and prints as `<no value>`
 """
@@ -21,24 +21,24 @@ _NO_VALUE: Final = "<no value>"
 
 
 class TemplateError(ValueError):
-    """A template that is not understood, or cannot be executed."""
+    """Error of a template that cannot be parsed or executed."""
 
 
 @dataclass(slots=True)
 class Scope:
-    """Where an expression is evaluated: the dot, the variables by name, the functions."""
+    """Evaluation scope of an expression: dot, variables by name, functions."""
 
     dot: Any
     variables: dict[str, Any]
     functions: Mapping[str, Function]
 
     def inner(self, dot: Any, **named: Any) -> "Scope":
-        """Return the scope of a block: another dot, variables of its own."""
+        """Return the scope of a nested block, with its own dot and variables."""
         return Scope(dot, Variables(self.variables, named), self.functions)
 
 
 class Variables(dict[str, Any]):
-    """The variables of a block; those of outer blocks can be read, and assigned to."""
+    """Variables of a block; those of outer blocks can be read and assigned."""
 
     def __init__(self, outer: dict[str, Any], named: Mapping[str, Any]) -> None:
         super().__init__(named)
@@ -48,7 +48,7 @@ class Variables(dict[str, Any]):
         return self._outer[name]
 
     def assign(self, name: str, value: Any) -> None:
-        """Give a variable a value where it was declared."""
+        """Assign a variable where it was declared."""
         if name in self or not isinstance(self._outer, Variables):
             self[name] = value
         else:
@@ -118,7 +118,7 @@ BUILT_IN: Final[Mapping[str, Function]] = {
 
 
 class Pipeline:
-    """Reads one pipeline."""
+    """Parser of one pipeline."""
 
     def __init__(self, text: str, functions: Mapping[str, Function]) -> None:
         self._text, self._functions = text, functions
@@ -135,7 +135,7 @@ class Pipeline:
         self._next = 0
 
     def whole(self) -> Expression:
-        """Return the compiled pipeline; TemplateError if it is none."""
+        """Return the compiled pipeline; TemplateError if it is invalid."""
         result = self._pipeline()
         if self._next < len(self._tokens):
             raise TemplateError(f"{self._text!r}: {self._tokens[self._next][1]!r} is not expected")
@@ -164,8 +164,10 @@ class Pipeline:
             if len(operands) != 1 or piped is not None:
                 raise TemplateError(f"{self._text!r}: a function is expected")
             return operands[0]
+        # A constant binding for the lambda, which mypy knows is not None.
         called = function
         if piped is not None:
+            # As in Go, the piped value becomes the last argument.
             operands.append(piped)
         return lambda scope: called(*[operand(scope) for operand in operands])
 
@@ -207,7 +209,7 @@ class Pipeline:
         self._next += 1
 
     def _chain(self, result: Expression) -> Expression:
-        """Follow the fields that stand right behind an operand."""
+        """Parse fields that follow an operand without white space."""
         while self._next < len(self._tokens):
             kind, text, adjacent = self._tokens[self._next]
             if kind != "field" or not adjacent:

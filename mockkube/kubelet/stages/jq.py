@@ -1,6 +1,6 @@
-"""jq, as much of it as selectors are written in: paths, iteration, pipes, operators, constructors, functions.
+"""Compiler of a subset of jq: paths, iteration, pipes, operators, constructors, function calls.
 
-differs: no variables, reductions, definitions nor assignments; what is not here is refused when a stage is read.
+differs: no variables, reductions, definitions nor assignments; a stage that uses them is rejected when it is parsed.
 """
 
 import json
@@ -20,11 +20,13 @@ _CONSTANTS: Final = {"true": True, "false": False, "null": None}
 
 
 def compile_jq(text: str) -> Filter:
-    """Compile an expression; JqError if it is not one."""
+    """Compile an expression; JqError if it is invalid."""
     return _Parser(text).whole()
 
 
 class _Parser:
+    """Recursive descent parser; a method for each level of precedence."""
+
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens: list[tuple[str, str]] = []
@@ -113,6 +115,7 @@ class _Parser:
                 result = self._bracket(result)
             elif self._take("?"):
                 result = filters.tried(result)
+            # jq accepts `.a.[0]` as well as `.a[0]`.
             elif text == "." and self._tokens[self._next + 1 :][:1] == [("mark", "[")]:
                 self._next += 1
             else:
@@ -178,6 +181,7 @@ class _Parser:
             elif kind not in ("string", "name"):
                 self._next -= 1
                 raise self._unexpected()
+            # A key without value is a short form: `{name}` takes the field of the same name.
             content = self._alternatives() if self._take(":") else filters.items_of(filters.identity, key)
             fields.append((key, content))
         return filters.object_of(fields)

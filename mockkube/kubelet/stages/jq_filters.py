@@ -1,4 +1,4 @@
-"""Filters of jq: each makes of one value any number of others.
+"""Filters of jq: functions from one value to any number of values.
 
 upstream: jq 1.7 manual
 """
@@ -21,9 +21,10 @@ from mockkube.kubelet.stages.jq_functions import (
     truthy,
 )
 
+# Returns the outputs for one input; JqError if it fails.
 Filter = Callable[[Any], Iterator[Any]]
-"""Makes of one value any number of others; JqError when it cannot."""
 
+# Binary operators by precedence, weakest first.
 OPERATORS: Final[tuple[Mapping[str, Callable[[Any, Any], Any]], ...]] = (
     {
         "==": operator.eq,
@@ -36,29 +37,28 @@ OPERATORS: Final[tuple[Mapping[str, Callable[[Any, Any], Any]], ...]] = (
     {"+": added, "-": subtracted},
     {"*": multiplied, "/": divided, "%": remainder},
 )
-"""Operators of two values, those that bind least first."""
 
 
 def identity(value: Any) -> Iterator[Any]:
-    """Return the value itself."""
+    """Return the value itself (`.`)."""
 
     yield value
 
 
 def constant(result: Any) -> Filter:
-    """Return a constant, whatever the value."""
+    """Return a filter that outputs a constant."""
 
     return lambda value: iter((result,))
 
 
 def pipe(first: Filter, second: Filter) -> Filter:
-    """Return what the second makes of all that the first makes."""
+    """Return a filter that passes all outputs of the first to the second (`|`)."""
 
     return lambda value: (result for middle in first(value) for result in second(middle))
 
 
 def beside(first: Filter, second: Filter) -> Filter:
-    """Return what the first makes, then what the second does."""
+    """Return a filter that outputs those of the first, then those of the second (`,`)."""
 
     def run(value: Any) -> Iterator[Any]:
         yield from first(value)
@@ -68,7 +68,7 @@ def beside(first: Filter, second: Filter) -> Filter:
 
 
 def items_of(of: Filter, key: Filter) -> Filter:
-    """Take what keys name: fields of maps, elements of lists."""
+    """Return a filter that looks up object fields or array elements by key."""
 
     def run(value: Any) -> Iterator[Any]:
         for whole in of(value):
@@ -90,7 +90,7 @@ def _taken(whole: Any, name: Any) -> Any:
 
 
 def slice_of(of: Filter, start: Filter | None, end: Filter | None) -> Filter:
-    """Cut text or lists."""
+    """Return a filter that slices strings or arrays."""
 
     def run(value: Any) -> Iterator[Any]:
         for whole in of(value):
@@ -111,7 +111,7 @@ def _bound(find: Filter | None, value: Any) -> int | None:
 
 
 def each_of(value: Any) -> Iterator[Any]:
-    """Return the elements of a list, or the values of a map."""
+    """Return the elements of an array, or the values of an object (`.[]`)."""
 
     if isinstance(value, dict):
         yield from value.values()
@@ -122,7 +122,7 @@ def each_of(value: Any) -> Iterator[Any]:
 
 
 def everything(value: Any) -> Iterator[Any]:
-    """Return the value and all that is in it."""
+    """Return the value and everything inside it (`..`)."""
 
     yield value
     if isinstance(value, dict | list):
@@ -131,7 +131,7 @@ def everything(value: Any) -> Iterator[Any]:
 
 
 def tried(attempt: Filter) -> Filter:
-    """Return what there is until it fails."""
+    """Return a filter that ends its outputs at the first error (`?`)."""
 
     def run(value: Any) -> Iterator[Any]:
         try:
@@ -143,13 +143,14 @@ def tried(attempt: Filter) -> Filter:
 
 
 def operated(left: Filter, work: Callable[[Any, Any], Any], right: Filter) -> Filter:
-    """Return what an operator makes of all pairs."""
+    """Return a filter that applies an operator to all pairs of outputs."""
 
+    # jq varies the left operand fastest.
     return lambda value: (work(one, other) for other in right(value) for one in left(value))
 
 
 def alternative(left: Filter, right: Filter) -> Filter:
-    """Return what counts as true on the left, or all of the right."""
+    """Return a filter of true outputs of the left, or all outputs of the right (`//`)."""
 
     def run(value: Any) -> Iterator[Any]:
         found = [one for one in tried(left)(value) if truthy(one)]
@@ -159,7 +160,7 @@ def alternative(left: Filter, right: Filter) -> Filter:
 
 
 def logic(left: Filter, word: str, right: Filter) -> Filter:
-    """Return whether one or both sides are true; the right is only asked if it matters."""
+    """Return a filter of `and` or `or`, which evaluates the right side only if needed."""
 
     def run(value: Any) -> Iterator[Any]:
         for one in left(value):
@@ -172,17 +173,17 @@ def logic(left: Filter, word: str, right: Filter) -> Filter:
 
 
 def either(condition: Filter, then: Filter, otherwise: Filter) -> Filter:
-    """Return what one of two filters makes."""
+    """Return a filter of `if`, `then` and `else`."""
 
     def run(value: Any) -> Iterator[Any]:
-        for verdict in condition(value):
-            yield from (then if truthy(verdict) else otherwise)(value)
+        for result in condition(value):
+            yield from (then if truthy(result) else otherwise)(value)
 
     return run
 
 
 def object_of(fields: list[tuple[Filter, Filter]]) -> Filter:
-    """Make maps of all combinations of keys and contents."""
+    """Return a filter that outputs an object for each combination of keys and values."""
 
     def run(value: Any, at: int = 0) -> Iterator[Any]:
         if at == len(fields):
@@ -200,7 +201,7 @@ def object_of(fields: list[tuple[Filter, Filter]]) -> Filter:
 
 
 def called(work: Callable[[Any], Any]) -> Filter:
-    """Return what a function makes of the value."""
+    """Return a filter that calls a function on the value."""
 
     def run(value: Any) -> Iterator[Any]:
         try:
@@ -212,7 +213,7 @@ def called(work: Callable[[Any], Any]) -> Filter:
 
 
 def with_argument(work: Callable[[Any, Any], Any], argument: Filter) -> Filter:
-    """Return what a function makes of the value and each argument."""
+    """Return a filter that calls a function on the value and each output of its argument."""
 
     def run(value: Any) -> Iterator[Any]:
         for one in argument(value):
@@ -225,11 +226,12 @@ def with_argument(work: Callable[[Any, Any], Any], argument: Filter) -> Filter:
 
 
 def select(argument: Filter) -> Filter:
-    """Return the value as often as the argument is true."""
+    """Return a filter that outputs the value once for each true output of the condition."""
 
     return lambda value: iter([value for verdict in argument(value) if truthy(verdict)])
 
 
+# Functions whose one argument is a filter, by name.
 WITH_FILTER: Final[Mapping[str, Callable[[Filter], Filter]]] = {
     "select": select,
     "map": lambda argument: called(lambda value: [one for item in each_of(value) for one in argument(item)]),
@@ -237,4 +239,3 @@ WITH_FILTER: Final[Mapping[str, Callable[[Filter], Filter]]] = {
     "all": lambda argument: called(lambda value: all(truthy(v) for item in each_of(value) for v in argument(item))),
     "first": lambda argument: lambda value: islice(argument(value), 1),
 }
-"""By name: functions whose argument is a filter."""

@@ -1,4 +1,4 @@
-"""What jq expressions may call, and how jq compares values.
+"""Built-in functions, arithmetic and ordering of jq.
 
 upstream: jq 1.7 manual; github.com/itchyny/gojq
 """
@@ -12,15 +12,17 @@ from mockkube.api.times import parse_time
 
 
 class JqError(ValueError):
-    """An expression that is not understood, or fails on a value."""
+    """Error of an expression that cannot be parsed, or fails on a value."""
 
 
 _ORDER: Final[tuple[Any, ...]] = (type(None), bool, (int, float), str, list, dict)
 
 
 def rank(value: Any) -> Any:
-    """Return what values are ordered by: first their kind, then what they are."""
+    """Return a sort key of a value: first its type, then its content, as jq orders values."""
     if isinstance(value, bool):
+        # bool is checked first because it is an int in Python; jq orders null, false, true, numbers, strings, arrays,
+        # objects.
         return (2 if value else 1,)
     kind = next(at for at, types in enumerate(_ORDER) if isinstance(value, types))
     match value:
@@ -34,12 +36,12 @@ def rank(value: Any) -> Any:
 
 
 def truthy(value: Any) -> bool:
-    """Whether a value counts as true: all but false and null."""
+    """Return whether jq treats a value as true: everything except false and null."""
     return value is not None and value is not False
 
 
 def name_of(value: Any) -> str:
-    """Return the name of a value's kind."""
+    """Return jq's name of a value's type."""
     match value:
         case None:
             return "null"
@@ -55,7 +57,7 @@ def name_of(value: Any) -> str:
 
 
 def added(one: Any, other: Any) -> Any:
-    """Add numbers, join text and lists, lay one map over another."""
+    """Add numbers, concatenate strings and arrays, merge objects."""
     if one is None or other is None:
         return other if one is None else one
     if name_of(one) != name_of(other) or isinstance(one, bool):
@@ -64,7 +66,7 @@ def added(one: Any, other: Any) -> Any:
 
 
 def subtracted(one: Any, other: Any) -> Any:
-    """Subtract numbers, or take elements out of a list."""
+    """Subtract numbers, or remove elements from an array."""
     if isinstance(one, list) and isinstance(other, list):
         return [value for value in one if value not in other]
     return _numbers(one, other, "subtracted", lambda: one - other)
@@ -76,14 +78,14 @@ def multiplied(one: Any, other: Any) -> Any:
 
 
 def divided(one: Any, other: Any) -> Any:
-    """Divide numbers, or cut text."""
+    """Divide numbers, or split a string."""
     if isinstance(one, str) and isinstance(other, str):
         return one.split(other)
     return _numbers(one, other, "divided", lambda: _whole(one / other) if other else _fail("divided by zero"))
 
 
 def remainder(one: Any, other: Any) -> Any:
-    """Return what is left of a division."""
+    """Return the integer remainder."""
     return _numbers(one, other, "divided", lambda: int(one) % int(other) if int(other) else _fail("divided by zero"))
 
 
@@ -102,7 +104,7 @@ def _fail(why: str) -> Any:
 
 
 def contains(value: Any, part: Any) -> bool:
-    """Whether one value is found in another: text in text, elements in lists, maps by their keys."""
+    """Return whether a value contains another: substrings, elements, or the keys of objects, recursively."""
     if isinstance(value, dict) and isinstance(part, dict):
         return all(key in value and contains(value[key], one) for key, one in part.items())
     if isinstance(value, list) and isinstance(part, list):
@@ -133,7 +135,7 @@ def _to_number(value: Any) -> Any:
 
 
 def to_text(value: Any) -> str:
-    """Return a value as text: what is no string as JSON."""
+    """Return a string unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
@@ -169,6 +171,7 @@ def _unique(values: Any) -> list[Any]:
     return result
 
 
+# Functions without arguments, by name.
 PLAIN: Final[Mapping[str, Callable[[Any], Any]]] = {
     "add": _sum,
     "all": lambda values: all(truthy(value) for value in _each(values)),
@@ -197,8 +200,8 @@ PLAIN: Final[Mapping[str, Callable[[Any], Any]]] = {
     "type": name_of,
     "unique": _unique,
 }
-"""By name: what a function makes of the value it is called on."""
 
+# Functions whose one argument is a value, by name.
 WITH_VALUE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "contains": contains,
     "endswith": lambda value, part: _text(value).endswith(_text(part)),
@@ -211,4 +214,3 @@ WITH_VALUE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "startswith": lambda value, part: _text(value).startswith(_text(part)),
     "test": lambda value, pattern: re.search(_text(pattern), _text(value)) is not None,
 }
-"""By name: functions of one argument that is a value."""

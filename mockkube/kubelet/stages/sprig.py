@@ -1,6 +1,6 @@
-"""Functions of Masterminds' sprig: those about text, numbers, lists and maps. None draws by chance or asks the machine.
+"""Template functions of Masterminds' sprig for text, numbers, lists and maps; no random or environment functions.
 
-differs: sprig has more; a template that calls what is not here is refused when its stage is read.
+differs: sprig has more; a stage whose template calls a missing function is rejected when it is parsed.
 """
 
 import base64
@@ -146,6 +146,7 @@ _COLLECTIONS: Final[Mapping[str, Function]] = {
     "values": lambda *maps: [one[key] for one in maps for key in sorted(one or {})],
     "without": lambda values, *gone: [value for value in values or () if value not in gone],
 }
+# `default`, `empty` and `coalesce` use Python's truth, which agrees with Go's empty values for JSON types.
 _LOGIC: Final[Mapping[str, Function]] = {
     "coalesce": _coalesced,
     "default": lambda default, value=None: value or default,

@@ -1,4 +1,4 @@
-"""A stage: which objects it is for, how long it waits, and the steps it takes.
+"""Parse a stage: its selector, delay and steps.
 
 upstream: github.com/kubernetes-sigs/kwok, pkg/apis/v1alpha1/stage_types.go, pkg/utils/lifecycle
 """
@@ -28,12 +28,12 @@ KIND: Final = "Stage.kwok.x-k8s.io"
 
 
 class StageError(ValueError):
-    """A stage that cannot be used, and why."""
+    """Error of a stage that is invalid, or that fails for an object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """How long an object stays before a stage takes hold: at least one time, at most another, in seconds."""
+    """Delay of a stage: minimum and jitter maximum in seconds, constant or from the object."""
 
     least: float = 0.0
     most: float | None = None
@@ -41,7 +41,7 @@ class Delay:
     most_from: Find | None = None
 
     def seconds(self, obj: ReadOnlyObject, now: datetime, draw: Callable[[], float]) -> float:
-        """Return the delay of an object: between both times, or the second if it is the shorter."""
+        """Return the delay for an object: random between both times, or the maximum if it is smaller."""
         least: float | None = self.least
         if self.least_from is not None:
             least = seconds_of(self.least_from, obj, now, self.least)
@@ -55,7 +55,7 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class StagePatch:
-    """A change of an object, as a template."""
+    """Patch of an object, as a template."""
 
     template: Template
     subresource: str = ""
@@ -65,7 +65,7 @@ class StagePatch:
 
 @dataclass(frozen=True, slots=True)
 class StageEvent:
-    """An event that a stage tells."""
+    """Event that a stage records."""
 
     type: str
     reason: str
@@ -74,7 +74,7 @@ class StageEvent:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a stage does in one go, in the order of the fields."""
+    """One step of a stage; its fields are applied in their order."""
 
     event: StageEvent | None = None
     finalizers: ReadOnlyObject | None = None
@@ -85,7 +85,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage, compiled."""
+    """A compiled stage."""
 
     name: str
     kind: str
@@ -99,24 +99,25 @@ class Stage:
     surroundings: Surroundings
 
     def is_for(self, obj: ReadOnlyObject) -> bool:
-        """Whether the stage is for such an object, by its labels and annotations, in some state or other."""
+        """Return whether the stage concerns an object in some state, by labels and annotations."""
         metadata = obj["metadata"]
-        own: Mapping[str, str] = metadata.get("labels") or {}
-        said: Mapping[str, str] = metadata.get("annotations") or {}
-        if any(own.get(name) != value for name, value in self.labels.items()):
+        object_labels: Mapping[str, str] = metadata.get("labels") or {}
+        object_annotations: Mapping[str, str] = metadata.get("annotations") or {}
+        if any(object_labels.get(name) != value for name, value in self.labels.items()):
             return False
-        return all(said.get(name) == value for name, value in self.annotations.items())
+        return all(object_annotations.get(name) == value for name, value in self.annotations.items())
 
     def selects(self, obj: ReadOnlyObject) -> bool:
-        """Whether the stage is for an object as it is now."""
+        """Return whether the stage selects an object in its present state."""
         return self.is_for(obj) and all(requirement.holds(obj) for requirement in self.requirements)
 
     def weight_of(self, obj: ReadOnlyObject) -> int | None:
-        """Return how likely this stage is among those that select an object; None if that is not to be told."""
+        """Return the stage's weight for an object; None if it is invalid."""
         return self.weight if self.weight_from is None else weight_of(self.weight_from, obj, self.weight)
 
     def render(self, patch: StagePatch, obj: ReadOnlyObject) -> Any:
-        """Return what a patch says of an object; StageError when it is no YAML."""
+        """Return a patch rendered for an object; StageError if it fails or is no YAML."""
+        # Functions without arguments, like NodeName, read the object from the shared factory; rendering never awaits.
         self.surroundings.obj = obj
         try:
             body = yaml.load(patch.template.render(obj), Loader=_Loader)
@@ -130,7 +131,7 @@ class Stage:
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML whose times stay text."""
+    """YAML loader that keeps timestamps as strings."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -140,7 +141,7 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def read_stage(obj: ReadOnlyObject, surroundings: Surroundings) -> Stage | None:
-    """Compile a stage; None if it selects nothing. StageError says what is wrong with it."""
+    """Compile a stage; None if it has no selector, StageError if it is invalid."""
     spec = obj.get("spec") or {}
     selector = spec.get("selector")
     if selector is None:
@@ -186,7 +187,7 @@ def _steps(given: Sequence[ReadOnlyObject], surroundings: Surroundings) -> list[
 
 
 def _steps_of(what: ReadOnlyObject, surroundings: Surroundings) -> list[Step]:
-    """Return the steps of the older form: all in one, then its patches."""
+    """Return the steps of KWOK's older `next` form: one for events, finalizers and deletion, one per patch."""
     first = Step(_event(what.get("event")), what.get("finalizers"), bool(what.get("delete")))
     steps = [first] if what else []
     steps += [Step(patch=_patch(one, surroundings)) for one in what.get("patches") or ()]
@@ -210,9 +211,9 @@ def _event(given: ReadOnlyObject | None) -> StageEvent | None:
 
 
 def without_finalizers(obj: ReadOnlyObject, change: ReadOnlyObject) -> list[str] | None:
-    """Return the finalizers an object has after a stage; None when they stay as they are."""
+    """Return the finalizers of an object after a stage; None if they do not change."""
     present: list[str] = list(obj["metadata"].get("finalizers") or ())
-    gone, added = ([one.get("value", "") for one in change.get(what) or ()] for what in ("remove", "add"))
-    wanted = [] if change.get("empty") else [name for name in present if name not in gone]
+    removed, added = ([one.get("value", "") for one in change.get(what) or ()] for what in ("remove", "add"))
+    wanted = [] if change.get("empty") else [name for name in present if name not in removed]
     wanted += [name for name in added if name and name not in wanted]
     return None if wanted == present else wanted

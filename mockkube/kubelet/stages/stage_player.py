@@ -1,4 +1,4 @@
-"""Takes objects from stage to stage: which one is next, when, and what it writes.
+"""Play KWOK stages on objects of one kind: choose the next stage, wait for its delay, take its steps.
 
 upstream: github.com/kubernetes-sigs/kwok, pkg/kwok/controllers, pkg/utils/lifecycle
 """
@@ -29,7 +29,7 @@ _MEDIA: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Awaited:
-    """The stage an object waits for as it is in this revision, and until when."""
+    """Stage that one revision of an object waits for, and when it is due."""
 
     revision: str
     stage: str
@@ -37,7 +37,7 @@ class _Awaited:
 
 
 class StagePlayer:
-    """Plays the stages of objects of one kind. What it waits for is lost with a restart: delays begin anew."""
+    """Plays stages on objects of one kind; delays start over after a restart."""
 
     def __init__(
         self, client: Client, clock: Clock, chance: Chance, book: StageBook, reporter: Reporter, kind: str
@@ -47,17 +47,17 @@ class StagePlayer:
         self._awaited: dict[str, _Awaited] = {}
 
     def governs(self, obj: ReadOnlyObject) -> bool:
-        """Whether the life of an object is up to stages."""
+        """Return whether stages decide about the life of an object."""
         return self._book.governs(self._kind, obj)
 
     def forget(self, uid: str) -> None:
-        """Forget an object that is gone."""
+        """Forget a deleted object."""
         self._awaited.pop(uid, None)
 
     async def play(self, key: Key, obj: ReadOnlyObject) -> float | None:
-        """Take an object to its next stage if it is time; return in how many seconds it will be, None if never.
+        """Apply an object's next stage if it is due; return the seconds until then, None if no stage selects it.
 
-        Raises what the server answers.
+        Raises errors of the API server.
         """
         uid, now = obj["metadata"]["uid"], self._clock.monotonic()
         stage = self._next(uid, obj, now)
@@ -68,6 +68,7 @@ class StagePlayer:
         if left > 0:
             return left
         self.forget(uid)
+        # The choice was forgotten before the stage runs: if a request fails, the retry chooses a stage again.
         try:
             await self._enter(stage, key, obj)
         except StageError as error:
@@ -79,6 +80,7 @@ class StagePlayer:
         stages = self._book.selecting(self._kind, obj)
         revision = obj["metadata"]["resourceVersion"]
         awaited = self._awaited.get(uid)
+        # The choice is random, so it is kept for one revision of the object: a resync must not choose again.
         if awaited is not None and awaited.revision == revision:
             known = [stage for stage in stages if stage.name == awaited.stage]
             if known:
@@ -91,6 +93,7 @@ class StagePlayer:
         return stage
 
     async def _enter(self, stage: Stage, key: Key, obj: ReadOnlyObject) -> None:
+        """Take the steps of a stage; after a deletion only events follow."""
         deleted = False
         for step in stage.steps:
             if step.event is not None:
@@ -99,9 +102,10 @@ class StagePlayer:
                 deleted = await self._take(stage, step, key, obj)
 
     async def _take(self, stage: Stage, step: Step, key: Key, obj: ReadOnlyObject) -> bool:
-        """Take a step, all but its event; return whether that has deleted the object."""
+        """Take all of a step but its event; return whether it deleted the object."""
         uid = obj["metadata"]["uid"]
         if step.finalizers is not None and (left := without_finalizers(obj, step.finalizers)) is not None:
+            # The uid makes the patch fail with a conflict if another object has the name by now.
             change: Object = {"metadata": {"uid": uid, "finalizers": left}}
             await self._client.patch(self._kind, key, change, media=PatchType.MERGE)
         if step.delete:
@@ -116,32 +120,33 @@ class StagePlayer:
         return False
 
     async def _apply(self, manifest: Any, how: StagePatch, obj: ReadOnlyObject) -> None:
-        """Create what a stage makes beside its object, or change it if it is there."""
+        """Create the object of an apply step, or patch it if it exists."""
         if not isinstance(manifest, dict) or not manifest.get("kind") or not manifest.get("apiVersion"):
             raise StageError("what is applied must have apiVersion and kind")
         metadata = {**(manifest.get("metadata") or {})}
         if "namespace" in obj["metadata"]:
             metadata.setdefault("namespace", obj["metadata"]["namespace"])
-        made: Object = {**manifest, "metadata": metadata}
-        group = str(made["apiVersion"]).rpartition("/")[0]
-        kind = f"{made['kind']}.{group}" if group else str(made["kind"])
+        manifest_object: Object = {**manifest, "metadata": metadata}
+        group = str(manifest_object["apiVersion"]).rpartition("/")[0]
+        kind = f"{manifest_object['kind']}.{group}" if group else str(manifest_object["kind"])
         if not how.subresource:
             try:
-                await self._client.create(kind, made)
+                await self._client.create(kind, manifest_object)
                 return
             except AlreadyExists:
                 pass
         media = _MEDIA.get(how.media, PatchType.APPLY)
-        await self._client.patch(kind, key_of(made), made, media=media, subresource=how.subresource)
+        await self._client.patch(kind, key_of(manifest_object), manifest_object, media=media, subresource=how.subresource)
 
 
 def draw(stages: Sequence[Stage], obj: ReadOnlyObject, chance: Chance) -> Stage:
-    """Return one of the stages that select an object, as their weights have it."""
+    """Return one of several selecting stages at random, by weight."""
     if len(stages) == 1:
         return stages[0]
     weights = [stage.weight_of(obj) for stage in stages]
-    known = [(stage, weight) for stage, weight in zip(stages, weights, strict=True) if weight is not None]
-    heavy = [(stage, weight) for stage, weight in known if weight > 0]
-    if heavy:
-        return chance.random.choices([stage for stage, _ in heavy], [weight for _, weight in heavy])[0]
-    return chance.random.choice([stage for stage, _ in known] or list(stages))
+    valid = [(stage, weight) for stage, weight in zip(stages, weights, strict=True) if weight is not None]
+    weighted = [(stage, weight) for stage, weight in valid if weight > 0]
+    # As in KWOK, weight 0 means only if there is no other, and a stage whose weight is invalid comes last.
+    if weighted:
+        return chance.random.choices([stage for stage, _ in weighted], [weight for _, weight in weighted])[0]
+    return chance.random.choice([stage for stage, _ in valid] or list(stages))

@@ -1,4 +1,4 @@
-"""Whether stages are understood, written on each: a condition, and an event for one that is not."""
+"""Write the result of parsing each stage: condition Accepted, and an event for an invalid one."""
 
 import logging
 from typing import Final
@@ -12,7 +12,7 @@ from mockkube.kubelet.containers import Note
 from mockkube.kubelet.event_reporter import Reporter
 from mockkube.kubelet.stages.stage import KIND
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 from mockkube.runtime.work_queue import WorkQueue
 
 ACCEPTED: Final = "Accepted"
@@ -22,18 +22,18 @@ _LOG: Final = logging.getLogger("mockkube.kubelet")
 
 
 class Verdicts:
-    """A worker that writes them; what the server does not let it write is in the log alone."""
+    """Worker that writes conditions of stages; without permission the result is only logged."""
 
     def __init__(self, client: Client, clock: Clock, reporter: Reporter, *, owner: str) -> None:
         self.name = f"{owner}/stages"
-        self.bell = Bell()
+        self.bell = Signal()
         self._client, self._clock, self._reporter = client, clock, reporter
         self._queue: WorkQueue[str] = WorkQueue(clock, bell=self.bell)
+        # Stages whose condition is to be written, with their error.
         self._judged: dict[str, tuple[ReadOnlyObject, str]] = {}
-        """Stages whose verdict is to be written, with what is wrong with them."""
 
     def judge(self, stage: ReadOnlyObject, error: str = "") -> None:
-        """Tell what is wrong with a stage, or that nothing is."""
+        """Queue the result for a stage, unless its status shows it already."""
         name = stage["metadata"]["name"]
         if _says(stage, error):
             self._judged.pop(name, None)
@@ -44,21 +44,20 @@ class Verdicts:
             self._reporter.tell(stage, Note("Warning", "InvalidStage", f"It is left out: {error}"))
 
     def ready(self) -> bool:
-        """Whether there is a verdict to write."""
         return self._queue.ready()
 
     def wake_at(self) -> float | None:
-        """Return when a server that did not answer is asked again."""
         return self._queue.wake_at()
 
     async def step(self) -> None:
-        """Write one verdict."""
+        """Write the condition of one stage."""
         name = self._queue.get()
-        if (judged := self._judged.get(name)) is not None:
+        if (result := self._judged.get(name)) is not None:
             try:
-                await self._write(name, *judged)
+                await self._write(name, *result)
             except Unavailable:
                 self._queue.add_rate_limited(name)
+            # A stage that was deleted, or that this component may not write, is not retried.
             except ApiError as error:  # it is gone, or none of our business
                 _LOG.debug("stage %s: %s", name, error)
                 self._forget(name)
@@ -71,11 +70,11 @@ class Verdicts:
         self._queue.forget(name)
 
     async def _write(self, name: str, stage: ReadOnlyObject, error: str) -> None:
-        told = (stage.get("status") or {}).get("conditions") or ()
+        conditions = (stage.get("status") or {}).get("conditions") or ()
         now = render_time(self._clock.now())
         patch = {
             "metadata": {"uid": stage["metadata"]["uid"]},
-            "status": {"conditions": with_condition(told, _verdict(error), now)},
+            "status": {"conditions": with_condition(conditions, _verdict(error), now)},
         }
         await self._client.patch(KIND, Key("", name), patch, media=PatchType.MERGE, subresource="status")
 
@@ -87,6 +86,6 @@ def _verdict(error: str) -> Object:
 
 
 def _says(stage: ReadOnlyObject, error: str) -> bool:
-    """Whether the stage says so already."""
+    """Return whether the stage's condition shows this result already."""
     known = find_condition((stage.get("status") or {}).get("conditions") or (), ACCEPTED) or {}
     return all(known.get(name) == value for name, value in _verdict(error).items())
