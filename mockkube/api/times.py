@@ -26,6 +26,16 @@ def render_micro_time(moment: datetime) -> str:
     return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
+def add_seconds(moment: datetime, seconds: float) -> datetime:
+    """Return the moment so many seconds later; the first or last there is, if it lies beyond."""
+    # Seconds in objects have 64 bits; Python's years end at 9999.
+    try:
+        return moment + timedelta(seconds=seconds)
+    except OverflowError:
+        bound = datetime(9999, 12, 31, tzinfo=UTC) if seconds > 0 else datetime(1, 1, 1, tzinfo=UTC)
+        return bound.replace(tzinfo=moment.tzinfo)
+
+
 def parse_time(text: Any) -> datetime:
     """Parse an RFC 3339 time; raise ValueError with Go's text if it is none."""
     return _parsed(text, _FULL, _LAYOUT)

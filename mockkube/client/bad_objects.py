@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from cachetools import LRUCache
 
 from mockkube.api.types import ReadOnlyObject
+from mockkube.api.well_formed import is_well_formed
 from mockkube.runtime.loop_board import Loop, LoopBoard
 
 T = TypeVar("T")
@@ -111,9 +112,16 @@ def suspects(error: Exception, own: Callable[[ReadOnlyObject], bool] = lambda ob
     frames = [list(frame.values()) for frame in reversed(_frames(error.__traceback__))]
     found = {id(obj): obj for values in frames for value in values if (obj := _object_in(value)) is not None}
     culprit = _culprit(frames, list(found.values()))
+    # What its schema does not allow is better evidence than where the function has failed.
+    malformed = [obj for obj in found.values() if _is_odd(obj)]
+    if malformed and not any(obj is culprit for obj in malformed):
+        culprit = malformed[0]
     if culprit is not None and own(culprit):
         return []
-    others = [obj for obj in found.values() if obj is not culprit and not own(obj)]
+    # A guess that hides an object of others, such as the node of all pods, does more harm than a key that fails.
+    if culprit is None and any(map(own, found.values())):
+        return []
+    others = [obj for obj in malformed or found.values() if obj is not culprit and not own(obj)]
     return others if culprit is None else [culprit, *others]
 
 
@@ -136,7 +144,9 @@ def _culprit(frames: list[list[object]], found: list[ReadOnlyObject]) -> ReadOnl
 
 
 def _is_odd(obj: ReadOnlyObject) -> bool:
-    """Return whether labels, finalizers, spec or status of an object have the wrong JSON type."""
+    """Return whether a field of an object has the wrong type: by its schema, or by what all objects share."""
+    if not is_well_formed(obj):
+        return True
     metadata = obj["metadata"]
     texts = [metadata.get(name) or {} for name in ("labels", "annotations")]
     lists = [metadata.get(name) or [] for name in ("ownerReferences", "finalizers")]

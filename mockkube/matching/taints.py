@@ -3,7 +3,7 @@
 upstream 1.36: api/core/v1/toleration.go, component-helpers/scheduling/corev1/helpers.go
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Final
@@ -140,14 +140,20 @@ def find_untolerated(
     taints: Iterable[ReadOnlyObject], tolerations: Sequence[CompiledToleration], effects: Sequence[str] = ()
 ) -> ReadOnlyObject | None:
     """Return the first taint, of these effects or of any, that no toleration tolerates."""
+    return next(iterate_untolerated(taints, tolerations, effects), None)
+
+
+def iterate_untolerated(
+    taints: Iterable[ReadOnlyObject], tolerations: Sequence[CompiledToleration], effects: Sequence[str] = ()
+) -> Iterator[ReadOnlyObject]:
+    """Yield the taints, of these effects or of any, that no toleration tolerates."""
     candidates = _Candidates(tolerations) if len(tolerations) > _MANY else None
     for taint in taints:
         if effects and taint.get("effect") not in effects:
             continue
         compared = tolerations if candidates is None else candidates.of(taint)
         if not any(toleration.tolerates(taint) for toleration in compared):
-            return taint
-    return None
+            yield taint
 
 
 class _Candidates:

@@ -24,6 +24,8 @@ class Schema:
     format: str = ""
     nullable: bool = False
     enum: list[Any] = field(default_factory=list)
+    texts: frozenset[str] = frozenset()
+    """Those of the enum that are texts."""
     required: tuple[str, ...] = ()
     properties: "dict[str, Schema]" = field(default_factory=dict)
     additional: "Schema | None" = None
@@ -62,6 +64,7 @@ class SchemaReader:
             form,
             bool(raw.get("nullable")),
             enum=list(raw.get("enum") or ()),
+            texts=frozenset(one for one in raw.get("enum") or () if isinstance(one, str)),
             required=tuple(raw.get("required") or ()),
             properties={name: self.read(each) for name, each in (raw.get("properties") or {}).items()},
             additional=self.read(additional) if isinstance(additional, Mapping) else None,

@@ -123,7 +123,9 @@ def _check_format(value: str, schema: Schema, place: Place) -> Outcome:
 
 def _check_enum(value: Any, schema: Schema, place: Place) -> Outcome:
     outcome = Outcome()
-    if schema.enum and (value is None or not any(same(value, one) for one in schema.enum)):
+    if not schema.enum or (isinstance(value, str) and value in schema.texts):
+        return outcome
+    if value is None or isinstance(value, str) or not any(same(value, one) for one in schema.enum):
         outcomes.none_of(outcome, place, value, schema.enum)
     return outcome
 

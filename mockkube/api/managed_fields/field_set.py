@@ -8,6 +8,7 @@ A path element is its own text: `f:spec`, `k:{"name":"c"}` (an item by its keys)
 
 import json
 from collections.abc import Iterator, Mapping
+from heapq import merge
 from typing import Any, Final
 
 import orjson
@@ -17,6 +18,7 @@ from mockkube.api.patching.gotext import printed
 
 Path = tuple[str, ...]
 
+_RUN: Final = 20_000
 _HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
@@ -229,7 +231,12 @@ class FieldSet:
         return FieldSet(self.members - other.members, children)
 
     def _elements(self) -> list[str]:
-        return sorted(self.members | self.children.keys(), key=_rank)
+        elements = list(self.members | self.children.keys())
+        if len(elements) <= _RUN:
+            return sorted(elements, key=_rank)
+        # A thread that sorts keeps the interpreter to itself; between runs, and while it merges them, others go on.
+        runs = [sorted(elements[at : at + _RUN], key=_rank) for at in range(0, len(elements), _RUN)]
+        return list(merge(*runs, key=_rank))
 
 
 EMPTY: Final = FieldSet()

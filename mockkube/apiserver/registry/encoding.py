@@ -66,7 +66,20 @@ def check_size(value: bytes, message_size: Callable[[], int]) -> bytes:
 def read_stored(value: bytes, revision: int) -> tuple[bytes, bytes]:
     """The tag of the codec that wrote the value, and the object's JSON with its resourceVersion."""
     tag, _, body = value.partition(b"\n")
-    return tag, body.replace(_HOLE, b'"resourceVersion":"%d"' % revision, 1)
+    filled = body.replace(_HOLE, b'"resourceVersion":"%d"' % revision, 1)
+    return tag, filled if len(filled) > len(body) else _with_version(body, revision)
+
+
+def _with_version(body: bytes, revision: int) -> bytes:
+    """Return JSON that another program stored, with its resourceVersion; unchanged if it is no object."""
+    try:
+        obj = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return body
+    metadata = obj.get("metadata", {}) if isinstance(obj, dict) else None
+    if not isinstance(metadata, dict):
+        return body
+    return orjson.dumps({**obj, "metadata": {**metadata, "resourceVersion": str(revision)}})
 
 
 def head(kind: str, api_version: str) -> bytes:

@@ -10,8 +10,9 @@ from typing import Final
 from mockkube.api.errors import ApiError
 from mockkube.runtime.steps import give_way
 
-# Number of calls after which other tasks may run: not every call awaits something.
-_TURN: Final = 256
+# Number of calls after which other tasks may run: not every call awaits something, and to create a pod of hundreds of
+# containers takes milliseconds.
+_TURN: Final = 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
-from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated
+from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated, iterate_untolerated
 from mockkube.proposals.answers import near_misses
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject, is_about
 from mockkube.scheduler.framework.interface import Context, CycleState, FilterPlugin, PreScorePlugin, Scope, ScorePlugin
@@ -87,11 +87,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         if not node.taints:
             return 0
         tolerations = pod.part((self, _PREFER_NO_SCHEDULE), self._prefer_no_schedule_tolerations)
-        return sum(
-            not any(one.tolerates(taint) for one in tolerations)
-            for taint in node.taints
-            if taint.get("effect") == _PREFER_NO_SCHEDULE
-        )
+        return sum(1 for _ in iterate_untolerated(node.taints, tolerations, (_PREFER_NO_SCHEDULE,)))
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
         """Give the highest score to the node with the fewest."""

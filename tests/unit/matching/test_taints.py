@@ -94,7 +94,7 @@ def test_the_first_untolerated_taint_of_the_asked_effects_is_found() -> None:
 def _reported(toleration: dict[str, str], *matched: dict[str, str]) -> list[str]:
     """Return the lines that are logged when these taints are matched, up to the first that is not tolerated."""
     lines: list[str] = []
-    rules = replace(_ALL, report=lambda outcome, taint: lines.append(taints.log_text(outcome, taint)))
+    rules = replace(_ALL, report=lambda outcome, taint: lines.append(taints.format_log_line(outcome, taint)))
     taints.find_untolerated(matched, taints.compile_tolerations([toleration], rules))
     return lines
 
@@ -138,3 +138,16 @@ def test_nothing_is_reported_of_taints_behind_the_first_that_is_not_tolerated() 
 def test_a_value_that_is_read_is_not_reported_whether_it_matches_or_not() -> None:
     toleration = {"key": "a", "operator": "Gt", "value": "5"}
     assert _reported(toleration, {"key": "a", "value": "6"}, {"key": "a", "value": "4"}) == []
+
+
+def test_many_tolerations_are_looked_up_by_their_keys() -> None:
+    few = [{"key": f"k{number}", "operator": "Exists"} for number in range(90)]
+    many = [{"key": f"k{number}", "operator": "Exists"} for number in range(5_000)]
+    every = [{"operator": "Exists", "effect": "NoExecute"}]
+    node = [{"key": f"k{number}", "effect": "NoSchedule"} for number in range(5_000)]
+    for tolerations, untolerated in ((few, "k90"), (many, None), (many[1:], "k0"), (many + every, None)):
+        compiled = taints.compile_tolerations(tolerations, _ALL)
+        found = taints.find_untolerated(node, compiled)
+        assert (found and found["key"]) == untolerated
+    compiled = taints.compile_tolerations(many + every, _ALL)
+    assert taints.find_untolerated([{"key": "other", "effect": "NoExecute"}], compiled) is None

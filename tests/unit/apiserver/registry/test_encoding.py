@@ -3,6 +3,7 @@
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,3 +34,17 @@ def test_what_is_read_is_what_was_stored_at_its_revision(
     tag, body = encoding.read_stored(encoding.to_stored(obj, b"1.36"), revision)
     expected = {**obj, "metadata": {**metadata, "resourceVersion": str(revision)}}
     assert (tag, encoding.loads(body)) == (b"1.36", expected)
+
+
+@pytest.mark.parametrize(
+    ("stored", "read"),
+    [
+        pytest.param(b'{"metadata": {"name": "a"}}', b'{"metadata":{"name":"a","resourceVersion":"7"}}', id="no hole"),
+        pytest.param(b'{"spec":1}', b'{"spec":1,"metadata":{"resourceVersion":"7"}}', id="no metadata"),
+        pytest.param(b'{"metadata":[]}', b'{"metadata":[]}', id="other metadata"),
+        pytest.param(b"[1]", b"[1]", id="no object"),
+        pytest.param(b"nothing", b"nothing", id="no JSON"),
+    ],
+)
+def test_what_others_have_stored_is_read_with_its_version(stored: bytes, read: bytes) -> None:
+    assert encoding.read_stored(b"1.36+x\n" + stored, 7) == (b"1.36+x", read)
