@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from mockkube_cel.checker.checker import Checker
-from mockkube_cel.checker.estimator import Estimator
+from mockkube_cel.checker.estimator import CostEstimator
 from mockkube_cel.checker.validators import validate
 from mockkube_cel.declarations import Function
 from mockkube_cel.environment import Compiled
 from mockkube_cel.interpreter.planner import PlanError, Planner
 from mockkube_cel.issues import Issue, Source
-from mockkube_cel.recursion import room_for
+from mockkube_cel.recursion import raised_recursion_limit
 from mockkube_cel.schema import Schema
 from mockkube_cel.sizes import Path, Size
 from mockkube_cel.syntax import errors, macros
@@ -41,7 +41,7 @@ class Compiler:
     def compile(self, text: str, *, boolean: bool, estimate: bool = True) -> Compiled:
         """Compile an expression; with `boolean`, an expression of another type is an error."""
         # Parser, checker and planner recurse over the tree; a caller deep in the stack would leave them too few frames.
-        with room_for(2 * DEPTH_MAX):
+        with raised_recursion_limit(2 * DEPTH_MAX):
             return self._compile(text, boolean=boolean, estimates=estimate)
 
     def _compile(self, text: str, *, boolean: bool, estimates: bool) -> Compiled:
@@ -55,7 +55,7 @@ class Compiler:
             program = Planner(self._schema, self._functions).plan(tree)
         except PlanError as failure:
             return Compiled(text, tree.type, error=f"program instantiation failed: {failure}", is_internal=True)
-        estimate = Estimator(self._functions, self._sizes).cost(tree) if estimates else None
+        estimate = CostEstimator(self._functions, self._sizes).cost(tree) if estimates else None
         return Compiled(text, tree.type, program, estimate=estimate, names=frozenset(_referenced_names(tree)))
 
     def _check(self, source: Source) -> tuple[Node | None, str]:

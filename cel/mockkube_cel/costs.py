@@ -20,12 +20,12 @@ def traversal(length: int) -> int:
     return _TRAVERSAL_COSTS[length] if length < 1024 else math.ceil(length * TRAVERSAL_FACTOR)
 
 
-UNIT: Final[CallEstimate] = CallEstimate(ONE)
+UNIT_ESTIMATE: Final[CallEstimate] = CallEstimate(ONE)
 
 
 def estimate_unit(operands: Sequence[Sized]) -> CallEstimate:
     """Estimate a cost of 1 for any operands."""
-    return UNIT
+    return UNIT_ESTIMATE
 
 
 def charge_unit(args: Sequence[Any], result: Any) -> int:
@@ -77,13 +77,13 @@ def pattern_charge(subject: int, pattern: int) -> int:
     return traversal(subject + 1) * math.ceil(pattern * REGEX_FACTOR)
 
 
-def estimate_smaller(operands: Sequence[Sized]) -> CallEstimate:
+def estimate_comparison(operands: Sequence[Sized]) -> CallEstimate:
     """Estimate a comparison: reading the smaller of two operands."""
     least = min(operands[0].size.max, operands[1].size.max)
     return CallEstimate(Interval(1 if least > 0 else 0, least).scale_by(TRAVERSAL_FACTOR))
 
 
-def charge_smaller(args: Sequence[Any], result: Any) -> int:
+def charge_comparison(args: Sequence[Any], result: Any) -> int:
     """Charge a comparison: reading the smaller of two operands."""
     return traversal(min(size_of(args[0]), size_of(args[1])))
 

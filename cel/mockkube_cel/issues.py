@@ -20,7 +20,7 @@ class Issue:
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class LocatedIssue:
     """One error at a line (from 1) and column (from 0)."""
 
     line: int
@@ -35,15 +35,15 @@ class Source:
         self.text = text
         self.lines = text.split("\n")
 
-    def locate(self, issue: Issue) -> Located:
+    def locate(self, issue: Issue) -> LocatedIssue:
         """Return the issue with its line and column."""
         if issue.offset == NOWHERE:
-            return Located(-1, -1, issue.message)
+            return LocatedIssue(-1, -1, issue.message)
         before = self.text[: issue.offset]
         line = before.count("\n")
-        return Located(line + 1, len(before) - (before.rfind("\n") + 1), issue.message)
+        return LocatedIssue(line + 1, len(before) - (before.rfind("\n") + 1), issue.message)
 
-    def render(self, issues: Iterable[Located]) -> str:
+    def render(self, issues: Iterable[LocatedIssue]) -> str:
         """Print issues in the order of their positions."""
         ordered = sorted(issues, key=lambda issue: (issue.line, issue.column))
         texts = [self._render(issue) for issue in ordered[:ISSUES_MAX]]
@@ -51,7 +51,7 @@ class Source:
             texts.append(f"{len(ordered) - ISSUES_MAX} more errors were truncated")
         return "\n".join(texts)
 
-    def _render(self, issue: Located) -> str:
+    def _render(self, issue: LocatedIssue) -> str:
         text = f"ERROR: <input>:{issue.line}:{issue.column + 1}: {issue.message}"
         if not self.text or not 1 <= issue.line <= len(self.lines):
             return text

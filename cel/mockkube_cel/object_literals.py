@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from mockkube_cel import types
-from mockkube_cel.golang.gotime import show_duration, show_timestamp
+from mockkube_cel.golang.gotime import format_duration, format_timestamp
 from mockkube_cel.types import CelType
 from mockkube_cel.values import Duration, ObjectLiteral, Timestamp, from_key, go_type_name
 
@@ -75,9 +75,9 @@ def to_json(value: Any) -> Any:
         case bytes():
             return base64.b64encode(value).decode()
         case Duration():
-            return show_duration(value)
+            return format_duration(value)
         case Timestamp():
-            return show_timestamp(value)
+            return format_timestamp(value)
         case list():
             return [to_json(item) for item in value]
         case dict():

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mockkube_cel.recursion import DEEP, room_for
+from mockkube_cel.recursion import SHALLOW_DEPTH_MAX, raised_recursion_limit
 from mockkube_cel.values import CelError, InternalError, TooLong
 
 
@@ -46,7 +46,7 @@ class Frame:
         if self.length > self.limit * _LENGTH_PER_COST:
             raise TooLong
 
-    def step_over(self) -> CostExceeded:
+    def exceed_limit(self) -> CostExceeded:
         """Record that attribute steps exceeded the limit; return the exception to raise."""
         self.cost = self.limit + 1
         return CostExceeded()
@@ -81,8 +81,8 @@ class Program:
         frame.backwards = backwards
         try:
             # Raising the recursion limit costs more than a small expression; few nest deeper than this.
-            if self.height > DEEP:
-                with room_for(self.height):
+            if self.height > SHALLOW_DEPTH_MAX:
+                with raised_recursion_limit(self.height):
                     value = self.run(frame)
             else:
                 value = self.run(frame)

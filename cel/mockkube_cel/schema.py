@@ -74,7 +74,7 @@ class Schema:
         """Return whether the type can be constructed as `name{...}`."""
         return name in self.messages or name in _MESSAGES or self._is_object_type(name)
 
-    def type_named(self, name: str) -> CelType | None:
+    def resolve_type_value(self, name: str) -> CelType | None:
         """Return the type that a name denotes as a value; upstream resolves fewer here than in the checker."""
         if name in _TYPE_NAMES:
             return _TYPE_NAMES[name]

@@ -48,7 +48,7 @@ class CelType:
         """The name without parameters."""
         return f"wrapper({self.name})" if self.nullable else self.name
 
-    def assignable_from(self, other: "CelType") -> bool:
+    def is_assignable_from(self, other: "CelType") -> bool:
         """Return whether a value of the other type is accepted here, type parameters aside."""
         if self == other or self.is_dyn or self.kind is Kind.PARAM:
             return True
@@ -56,7 +56,7 @@ class CelType:
             return True
         if self.kind is not other.kind or self.name != other.name or len(self.parameters) != len(other.parameters):
             return False
-        return all(mine.assignable_from(its) for mine, its in zip(self.parameters, other.parameters, strict=True))
+        return all(mine.is_assignable_from(its) for mine, its in zip(self.parameters, other.parameters, strict=True))
 
     def __str__(self) -> str:
         if self.kind is Kind.PARAM:
@@ -160,16 +160,16 @@ def unwrap_optional(given: CelType) -> tuple[CelType, bool]:
     return given, False
 
 
-def type_text(given: CelType) -> str:
+def format_type(given: CelType) -> str:
     """Print a type as error messages do (cel-go: FormatCELType)."""
     if name := _SPECIAL_NAMES.get(given.kind):
         return name
     if not given.parameters or given.kind is Kind.PARAM:
         return given.declared_name
-    return f"{given.name}({', '.join(map(type_text, given.parameters))})"
+    return f"{given.name}({', '.join(map(format_type, given.parameters))})"
 
 
-def call_text(args: list[CelType], *, member: bool) -> str:
+def format_call(args: list[CelType], *, member: bool) -> str:
     """Print the types that a function is applied to: `string.(int, bool)` or `(int, bool)`."""
-    target = f"{type_text(args[0])}." if member else ""
-    return f"{target}({', '.join(type_text(arg) for arg in args[member:])})"
+    target = f"{format_type(args[0])}." if member else ""
+    return f"{target}({', '.join(format_type(arg) for arg in args[member:])})"

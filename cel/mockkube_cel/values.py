@@ -236,7 +236,11 @@ def _equal(left: Any, right: Any) -> bool | CelError:
     if isinstance(left, list):
         return isinstance(right, list) and _equal_lists(left, right)
     if isinstance(left, dict):
-        return isinstance(right, dict) and _written_as(left) == _written_as(right) and _equal_maps(left, right)
+        return (
+            isinstance(right, dict)
+            and _literal_type_name(left) == _literal_type_name(right)
+            and _equal_maps(left, right)
+        )
     if kind is Optional:
         return other is Optional and _equal_optionals(left, right)
     if kind is CelType:
@@ -260,7 +264,7 @@ def _equal_maps(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
     return all(key in right and _equal(value, right[key]) is not False for key, value in left.items())
 
 
-def _written_as(value: dict[Any, Any]) -> str | None:
+def _literal_type_name(value: dict[Any, Any]) -> str | None:
     return value.type_name if type(value) is ObjectLiteral else None
 
 

@@ -94,13 +94,15 @@ def _parse_entry(row: dict[str, Any]) -> _IndexEntry:
     return _IndexEntry(info, record, converts)
 
 
-_INDEX: Final = tuple(map(_parse_entry, json.loads(resources.files("mockkube.api").joinpath("data/kinds.json").read_bytes())))
+_INDEX: Final = tuple(
+    map(_parse_entry, json.loads(resources.files("mockkube.api").joinpath("data/kinds.json").read_bytes()))
+)
 KINDS: Final = tuple(entry.info for entry in _INDEX)
 _BY_NAME: Final = {(entry.info.group, entry.info.kind): entry for entry in _INDEX}
 # Kinds whose versions differ by more than their name.
-CONVERTED: Final = frozenset(entry.info.kind for entry in _INDEX if entry.converts)
+CONVERTED_KINDS: Final = frozenset(entry.info.kind for entry in _INDEX if entry.converts)
 # Path from an object to its pod spec, by kind.
-POD_SPECS: Final[Mapping[str, tuple[str, ...]]] = {kind.kind: kind.pod_spec for kind in KINDS if kind.pod_spec}
+POD_SPEC_PATHS: Final[Mapping[str, tuple[str, ...]]] = {kind.kind: kind.pod_spec for kind in KINDS if kind.pod_spec}
 
 
 @cache

@@ -11,11 +11,11 @@ from typing import Any, Final
 from mockkube.api import quantity
 from mockkube.api.compiled import CompiledTable
 from mockkube.api.schema import SCHEMA_OR, Node, Schema, Shape
-from mockkube.api.times import canonical_micro_time, canonical_time
+from mockkube.api.times import canonicalize_micro_time, canonicalize_time
 from mockkube.api.types import Object
 
 
-class Mismatch(ValueError):
+class DecodingError(ValueError):
     """Value that does not have the type of its field."""
 
 
@@ -73,7 +73,7 @@ class Codec:
                 return self._compile_struct(node)
             case Shape.LIST:
                 assert node.item is not None
-                return _make_list_decoder(self.decoder(node.item), empty_of(node.item))
+                return _make_list_decoder(self.decoder(node.item), make_empty_value(node.item))
             case Shape.MAP:
                 assert node.item is not None
                 return _make_map_decoder(self.decoder(node.item), _make_null_replacement(node.item))
@@ -91,13 +91,13 @@ class Codec:
                 _is_dropped_when_empty(field.node, field.pointer, field.omit_empty),
             )
             if field.always_written:
-                always.append((field.name, (lambda: None) if field.pointer else empty_of(field.node)))
+                always.append((field.name, (lambda: None) if field.pointer else make_empty_value(field.node)))
         look = decoders.get
 
         def decode(value: Any, found: Found) -> Any:
             # `__class__ is` instead of isinstance: decoded JSON has no subclasses, and a bool must not pass for an int.
             if value.__class__ is not dict:
-                raise Mismatch
+                raise DecodingError
             out = {}
             for key, given in value.items():
                 known = look(key)
@@ -122,13 +122,15 @@ def _is_dropped_when_empty(node: Node, pointer: bool, omit_empty: bool) -> bool:
     return omit_empty and not pointer and not node.is_struct and node.shape is not Shape.ANY
 
 
-def empty_of(node: Node) -> Callable[[], Any]:
+def make_empty_value(node: Node) -> Callable[[], Any]:
     """Return a function that makes the value Go writes for an absent field."""
     if node.shape is not Shape.STRUCT:
         scalar = _EMPTY_SCALARS.get(node.shape)
         return lambda: scalar
     fields = [
-        (f.name, (lambda: None) if f.pointer else empty_of(f.node)) for f in node.fields.values() if f.always_written
+        (f.name, (lambda: None) if f.pointer else make_empty_value(f.node))
+        for f in node.fields.values()
+        if f.always_written
     ]
     return (lambda: {name: make() for name, make in fields}) if fields else dict
 
@@ -143,7 +145,7 @@ def _make_schema_or_decoder(other: type, decoder: Decoder) -> Decoder:
         if value.__class__ is list and other is list:
             return [decoder(item, Found()) if item.__class__ is dict else item for item in value]
         if other is bool and value.__class__ is not bool:
-            raise Mismatch
+            raise DecodingError
         return value if value.__class__ is other else None
 
     return decode
@@ -152,7 +154,7 @@ def _make_schema_or_decoder(other: type, decoder: Decoder) -> Decoder:
 def _make_null_replacement(node: Node) -> Callable[[], Any]:
     """Return a function that makes the value which replaces null in a map."""
     # Go decodes null to an empty slice of bytes, which JSON shows as an empty text.
-    return (lambda: "") if node.shape is Shape.BYTES else empty_of(node)
+    return (lambda: "") if node.shape is Shape.BYTES else make_empty_value(node)
 
 
 def _make_list_decoder(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
@@ -160,7 +162,7 @@ def _make_list_decoder(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
 
         def decode_strings(value: Any, found: Found) -> Any:
             if value.__class__ is not list:
-                raise Mismatch
+                raise DecodingError
             # Lists of strings are the most common ones: one that holds nothing but strings is shared, not copied.
             for item in value:
                 if item.__class__ is not str:
@@ -171,7 +173,7 @@ def _make_list_decoder(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
 
     def decode(value: Any, found: Found) -> Any:
         if value.__class__ is not list:
-            raise Mismatch
+            raise DecodingError
         return [empty() if item is None else decoder(item, found) for item in value]
 
     return decode
@@ -180,7 +182,7 @@ def _make_list_decoder(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
 def _make_map_decoder(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
     def decode(value: Any, found: Found) -> Any:
         if value.__class__ is not dict:
-            raise Mismatch
+            raise DecodingError
         return {key: empty() if item is None else decoder(item, found) for key, item in value.items()}
 
     return decode
@@ -188,37 +190,37 @@ def _make_map_decoder(decoder: Decoder, empty: Callable[[], Any]) -> Decoder:
 
 def _decode_string(value: Any, found: Found) -> Any:
     if value.__class__ is not str:
-        raise Mismatch
+        raise DecodingError
     return value
 
 
 def _decode_bool(value: Any, found: Found) -> Any:
     if value.__class__ is not bool:
-        raise Mismatch
+        raise DecodingError
     return value
 
 
 def _decode_int32(value: Any, found: Found) -> Any:
     if value.__class__ is not int or not -(1 << 31) <= value < 1 << 31:
-        raise Mismatch
+        raise DecodingError
     return value
 
 
 def _decode_int64(value: Any, found: Found) -> Any:
     if value.__class__ is not int or not -(1 << 63) <= value < 1 << 63:
-        raise Mismatch
+        raise DecodingError
     return value
 
 
 def _decode_float(value: Any, found: Found) -> Any:
     if value.__class__ is not float and value.__class__ is not int:
-        raise Mismatch
+        raise DecodingError
     return int(value) if value.__class__ is float and value.is_integer() and abs(value) < _INTEGRAL_FLOAT_MAX else value
 
 
 def _decode_bytes(value: Any, found: Found) -> Any:
     if value.__class__ is not str:
-        raise Mismatch
+        raise DecodingError
     try:
         return base64.b64encode(base64.b64decode(value, validate=True)).decode()
     except ValueError:
@@ -227,16 +229,16 @@ def _decode_bytes(value: Any, found: Found) -> Any:
         try:
             return base64.b64encode(base64.b64decode(stripped, validate=True)).decode()
         except ValueError as error:
-            raise Mismatch from error
+            raise DecodingError from error
 
 
 def _decode_quantity(value: Any, found: Found) -> Any:
     if value.__class__ not in (str, int, float):
-        raise Mismatch
+        raise DecodingError
     try:
         return quantity.canonical(value)
     except ValueError as error:
-        raise Mismatch from error
+        raise DecodingError from error
 
 
 def _decode_int_or_string(value: Any, found: Found) -> Any:
@@ -247,16 +249,16 @@ def _decode_int_or_string(value: Any, found: Found) -> Any:
 
 def _decode_time(value: Any, found: Found) -> Any:
     try:
-        return canonical_time(value)
+        return canonicalize_time(value)
     except (ValueError, TypeError) as error:
-        raise Mismatch from error
+        raise DecodingError from error
 
 
 def _decode_micro_time(value: Any, found: Found) -> Any:
     try:
-        return canonical_micro_time(value)
+        return canonicalize_micro_time(value)
     except (ValueError, TypeError) as error:
-        raise Mismatch from error
+        raise DecodingError from error
 
 
 def _decode_any(value: Any, found: Found) -> Any:

@@ -29,7 +29,7 @@ def unknown_fields(node: Node, value: Any, at: str = "") -> Iterator[str]:
             yield from unknown_fields(node.item, item, f"{at}.{key}")
 
 
-def mismatch(node: Node, value: Any) -> str:
+def find_decoding_error(node: Node, value: Any) -> str:
     """Return the error that ends the decoding, else the first type error, as `encoding/json` words it."""
     errors = list(_type_errors(node, value, "", ""))
     fatal = next((one for one in errors if isinstance(one, _FatalMessage)), None)
@@ -176,7 +176,7 @@ def _parse_errors(shape: Shape, value: Any, struct: str, path: str) -> Iterator[
         yield _FatalMessage(error)
 
 
-def misfit(node: Node, value: Any) -> str:
+def find_conversion_error(node: Node, value: Any) -> str:
     """Return the first type error, as the converter of unstructured objects words it."""
     # upstream 1.36: apimachinery/pkg/runtime/converter.go
     return next(_conversion_errors(node, value), "cannot convert the value")

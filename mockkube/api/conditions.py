@@ -40,7 +40,7 @@ def with_condition(conditions: Sequence[ReadOnlyObject], wanted: ReadOnlyObject,
     return [*conditions, new] if old is None else [new if one is old else one for one in conditions]
 
 
-def pod_generation(pod: ReadOnlyObject, old: ReadOnlyObject | None, caps: Capabilities) -> int:
+def calculate_observed_generation(pod: ReadOnlyObject, old: ReadOnlyObject | None, caps: Capabilities) -> int:
     """Return the `observedGeneration` of a pod's condition; 0 if it neither has nor gets one."""
     # A condition that has a generation keeps it up to date with the gate off, too: a stale one would mislead.
     if caps.enabled(TRACKING_GATE) or (old is not None and old.get("observedGeneration")):

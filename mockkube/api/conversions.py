@@ -1,13 +1,13 @@
 """Conversion of objects between the versions of their kind; most versions differ by name only."""
 
-from mockkube.api.catalogue import CONVERTED, KINDS, load
+from mockkube.api.catalogue import CONVERTED_KINDS, KINDS, load
 from mockkube.api.types import Object
 
 
 def convert(obj: Object, origin: str, target: str) -> Object:
     """Return an object of version `origin` in version `target`; it may share parts with the original."""
     converted = obj
-    if obj["kind"] in CONVERTED:
+    if obj["kind"] in CONVERTED_KINDS:
         for kind in KINDS:
             if kind.kind == obj["kind"] and (function := load(kind.group, kind.kind).conversions.get((origin, target))):
                 converted = function(obj)

@@ -43,11 +43,11 @@ def read_json(body: bytes) -> Any:
     if opened > DEPTH_MAX and _is_deeper_than(value, DEPTH_MAX):
         raise Unreadable(f"json parse error: {TOO_DEEP}")
     if opened > CONTAINERS_MAX:
-        check_containers(count_containers(value))
+        check_container_count(count_containers(value))
     return value
 
 
-def check_containers(count: int) -> None:
+def check_container_count(count: int) -> None:
     """Raise TooLarge for a document of more objects and lists than a server can process quickly."""
     # differs: upstream has no such limit; defaulting may add a kilobyte to each of them.
     if count > CONTAINERS_MAX:
@@ -66,7 +66,7 @@ def count_containers(value: Any) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeats:
+class DuplicateFields:
     """Duplicate fields of a document, in the terms of its format's decoder."""
 
     # Errors of a YAML text.
@@ -81,7 +81,7 @@ class Repeats:
         """Return an error for each duplicate and each unknown field."""
         return [*self.lines, *self._field_errors(unknown, typed=typed)]
 
-    def told_at_once(self, unknown: Sequence[str] = (), *, typed: bool = False) -> str:
+    def join_errors(self, unknown: Sequence[str] = (), *, typed: bool = False) -> str:
         """Return the same errors in one text."""
         lines = "".join(f"\n  {line}" for line in self.lines)
         texts = [f"yaml: unmarshal errors:{lines}"] if lines else []
@@ -104,7 +104,7 @@ class Repeats:
         return list(dict.fromkeys(found))
 
 
-NO_REPEATS: Final = Repeats()
+NO_DUPLICATES: Final = DuplicateFields()
 
 
 def _format_errors(repeated: Sequence[str], unknown: Sequence[str]) -> list[str]:
@@ -114,14 +114,14 @@ def _format_errors(repeated: Sequence[str], unknown: Sequence[str]) -> list[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Yaml:
+class YamlDocument:
     """Value of a YAML text as JSON, and its duplicate fields."""
 
     value: Any
-    repeats: Repeats
+    repeats: DuplicateFields
 
 
-def read_yaml(body: bytes) -> Yaml:
+def parse_yaml(body: bytes) -> YamlDocument:
     """Parse a YAML text; raise Unreadable with the message of Go's parser."""
     from mockkube.api import yaml_documents  # PyYAML is loaded when the first YAML comes: most clients send JSON
 
@@ -144,12 +144,12 @@ def _is_deeper_than(value: Any, levels: int) -> bool:
     return True
 
 
-def repeats(body: bytes, value: Any) -> Repeats:
+def repeats(body: bytes, value: Any) -> DuplicateFields:
     """Return the duplicate fields of a JSON text; `value` is what it parsed to."""
     # Each key has a colon: if parsing has lost none of them, none was a duplicate.
     if _count_keys(value) == _count_colons(body):
-        return NO_REPEATS
-    return Repeats(fields=tuple(_iter_fields(json.loads(body, object_pairs_hook=_Members), "")))
+        return NO_DUPLICATES
+    return DuplicateFields(fields=tuple(_iter_fields(json.loads(body, object_pairs_hook=_Members), "")))
 
 
 class _Members(list[tuple[str, Any]]):

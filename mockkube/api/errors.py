@@ -44,7 +44,7 @@ class ApiError(Exception):
         return any(cause.get("reason") == reason for cause in causes)
 
 
-def kind_details(group: str, kind: str, name: str = "", **more: Any) -> Object:
+def make_details(group: str, kind: str, name: str = "", **more: Any) -> Object:
     """Return the `details` of an object; empty parts are left out, as upstream does."""
     named = {"name": name, "group": group, "kind": kind, **more}
     return {key: value for key, value in named.items() if value not in ("", None)}
@@ -78,7 +78,7 @@ class Forbidden(ApiError):
     @classmethod
     def object(cls, group: str, resource: str, name: str, why: str) -> "Forbidden":
         """Return the error for a rejected operation on one object."""
-        details = kind_details(group, resource, name)
+        details = make_details(group, resource, name)
         if not resource:
             return cls(f"forbidden: {why}", details=details)
         title = f"{qualified(group, resource)} {quoted(name)}" if name else qualified(group, resource)
@@ -94,7 +94,7 @@ class NotFound(ApiError):
     def object(cls, group: str, resource: str, name: str) -> "NotFound":
         """Return the error for an object that does not exist."""
         return cls(
-            f"{qualified(group, resource)} {quoted(name)} not found", details=kind_details(group, resource, name)
+            f"{qualified(group, resource)} {quoted(name)} not found", details=make_details(group, resource, name)
         )
 
     @classmethod
@@ -121,7 +121,7 @@ class MethodNotAllowed(ApiError):
     def verb(cls, group: str, resource: str, verb: str) -> "MethodNotAllowed":
         """Return the error for a verb that a resource does not support."""
         message = f'{verb} is not supported on resources of kind "{qualified(group, resource)}"'
-        return cls(message, details=kind_details(group, resource))
+        return cls(message, details=make_details(group, resource))
 
 
 class NotAcceptable(ApiError):
@@ -139,7 +139,7 @@ class AlreadyExists(ApiError):
     def object(cls, group: str, resource: str, name: str) -> "AlreadyExists":
         """Return the error for an object whose name is taken."""
         return cls(
-            f"{qualified(group, resource)} {quoted(name)} already exists", details=kind_details(group, resource, name)
+            f"{qualified(group, resource)} {quoted(name)} already exists", details=make_details(group, resource, name)
         )
 
 
@@ -152,7 +152,7 @@ class Conflict(ApiError):
     def object(cls, group: str, resource: str, name: str, why: str) -> "Conflict":
         """Return the error for an operation that the object's present state does not allow."""
         title = f"Operation cannot be fulfilled on {qualified(group, resource)} {quoted(name)}: {why}"
-        return cls(title, details=kind_details(group, resource, name))
+        return cls(title, details=make_details(group, resource, name))
 
     @classmethod
     def changed(cls, group: str, resource: str, name: str) -> "Conflict":
@@ -190,7 +190,7 @@ class Invalid(ApiError):
 
     def __init__(self, group: str, kind: str, name: str, errors: Sequence[FieldError]) -> None:
         title = f"{qualified(group, kind)} {quoted(name)} is invalid"
-        details = kind_details(group, kind, name)
+        details = make_details(group, kind, name)
         causes = _told(errors)
         if causes:
             details["causes"] = causes

@@ -109,7 +109,7 @@ def go_json(value: Any, *, indent: int | None = None, sort_keys: bool = False) -
     return text
 
 
-def repeated_indexes(values: Sequence[Hashable]) -> frozenset[int]:
+def find_duplicate_indexes(values: Sequence[Hashable]) -> frozenset[int]:
     """Return the indexes of the values that have occurred before."""
     # A table of first occurrences: comparing each value with all before it took seconds for thousands of items.
     first = dict[Hashable, int]()

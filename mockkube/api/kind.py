@@ -15,7 +15,7 @@ from mockkube.features.capabilities import Capabilities
 # Fills in the defaults of a decoded object.
 Default = Callable[[Object, Capabilities], None]
 # Fills in the present time, after the defaults.
-Stamp = Callable[[Object, datetime], None]
+TimeDefaultFunction = Callable[[Object, datetime], None]
 Conversion = Callable[[Object], Object]
 
 
@@ -27,7 +27,7 @@ class Kind(KindInfo):
     # Defaulting function by version.
     defaults: Mapping[str, Default] = field(default_factory=dict)
     # Functions by version that fill in the present time.
-    stamps: Mapping[str, Stamp] = field(default_factory=dict)
+    time_defaults: Mapping[str, TimeDefaultFunction] = field(default_factory=dict)
     printer: Printer = CREATED
     # Conversions by the API versions they convert from and to; other versions differ by their name only.
     conversions: Mapping[tuple[str, str], Conversion] = field(default_factory=dict)

@@ -61,13 +61,13 @@ _KEY_EXAMPLES: Final = ("MyName", "my.name", "123-abc")
 NOT_EMPTY: Final = "must be non-empty"
 
 
-def form_text(text: str, form: str, *examples: str) -> str:
+def format_regex_error(text: str, form: str, *examples: str) -> str:
     """Return the error for a text of the wrong form: description, examples, regular expression."""
     shown = " or ".join(f"'{example}', " for example in examples)
     return f"{text} ({f'e.g. {shown}' if shown else ''}regex used for validation is '{form}')"
 
 
-def range_text(least: int, greatest: int) -> str:
+def format_range_error(least: int, greatest: int) -> str:
     """Return the error for a number out of its range."""
     return f"must be between {least} and {greatest}, inclusive"
 
@@ -86,17 +86,17 @@ def _mask_trailing_dash(name: str) -> str:
     return name[:-2] + "a" if len(name) > 1 and name.endswith("-") else name
 
 
-def dns_subdomain(name: str, *, prefix: bool = False, unit: str = "characters") -> list[str]:
+def check_dns_subdomain(name: str, *, prefix: bool = False, unit: str = "characters") -> list[str]:
     """Check a DNS subdomain: labels joined by dots, 253 bytes at most."""
     if prefix:
         name = _mask_trailing_dash(name)
     found = _check_length(name, SUBDOMAIN_LENGTH_MAX, unit)
     if not _SUBDOMAIN_RE.fullmatch(name):
-        found.append(form_text(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
+        found.append(format_regex_error(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
     return found
 
 
-def dns_subdomain_underscored(name: str) -> list[str]:
+def check_dns_subdomain_with_underscores(name: str) -> list[str]:
     """Check a DNS subdomain that may have underscores."""
     found = _check_length(name, SUBDOMAIN_LENGTH_MAX)
     if not _SUBDOMAIN_UNDERSCORED_RE.fullmatch(name):
@@ -104,11 +104,11 @@ def dns_subdomain_underscored(name: str) -> list[str]:
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', "
             "and must start and end with an alphanumeric character"
         )
-        found.append(form_text(text, _SUBDOMAIN_UNDERSCORED, "example.com"))
+        found.append(format_regex_error(text, _SUBDOMAIN_UNDERSCORED, "example.com"))
     return found
 
 
-def wildcard_subdomain(name: str) -> list[str]:
+def check_wildcard_subdomain(name: str) -> list[str]:
     """Check a DNS subdomain whose first label is a star."""
     found = _check_length(name, SUBDOMAIN_LENGTH_MAX)
     if not _WILDCARD_RE.fullmatch(name):
@@ -116,11 +116,11 @@ def wildcard_subdomain(name: str) -> list[str]:
             "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist "
             "of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character"
         )
-        found.append(form_text(text, _WILDCARD, "*.example.com"))
+        found.append(format_regex_error(text, _WILDCARD, "*.example.com"))
     return found
 
 
-def dns_label(name: str, *, prefix: bool = False, unit: str = "characters") -> list[str]:
+def check_dns_label(name: str, *, prefix: bool = False, unit: str = "characters") -> list[str]:
     """Check a DNS label (RFC 1123), 63 bytes at most."""
     if prefix:
         name = _mask_trailing_dash(name)
@@ -128,21 +128,23 @@ def dns_label(name: str, *, prefix: bool = False, unit: str = "characters") -> l
     if not _LABEL_RE.fullmatch(name):
         # upstream names dots as the only problem if the rest is in order.
         dotted = _SUBDOMAIN_RE.fullmatch(name)
-        found.append("must not contain dots" if dotted else form_text(_LABEL_TEXT, _LABEL, "my-name", "123-abc"))
+        found.append(
+            "must not contain dots" if dotted else format_regex_error(_LABEL_TEXT, _LABEL, "my-name", "123-abc")
+        )
     return found
 
 
-def dns1035_label(name: str, *, prefix: bool = False) -> list[str]:
+def check_dns1035_label(name: str, *, prefix: bool = False) -> list[str]:
     """Check a DNS label that starts with a letter (RFC 1035)."""
     if prefix:
         name = _mask_trailing_dash(name)
     found = _check_length(name, LABEL_LENGTH_MAX)
     if not _LABEL_1035_RE.fullmatch(name):
-        found.append(form_text(_LABEL_1035_TEXT, _LABEL_1035, "my-name", "abc-123"))
+        found.append(format_regex_error(_LABEL_1035_TEXT, _LABEL_1035, "my-name", "abc-123"))
     return found
 
 
-def path_segment(name: str, *, prefix: bool = False) -> list[str]:
+def check_path_segment(name: str, *, prefix: bool = False) -> list[str]:
     """Check a name that only has to fit between two slashes of a URL path."""
     # Random letters follow a generateName, so the name itself cannot be one of these.
     if not prefix and name in (".", ".."):
@@ -161,31 +163,33 @@ def qualified_name(name: str) -> list[str]:
 def _check_qualified_name_cached(name: str) -> tuple[str, ...]:
     domain, slash, local = name.rpartition("/")
     if "/" in domain:
-        text = form_text(_KEY_TEXT, _KEY, *_KEY_EXAMPLES)
+        text = format_regex_error(_KEY_TEXT, _KEY, *_KEY_EXAMPLES)
         return (f"a valid label key {text} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",)
     # A bad prefix does not hide errors of the name part; upstream reports both.
     found = []
     if slash:
-        found = [f"prefix part {text}" for text in (dns_subdomain(domain, unit="bytes") if domain else [NOT_EMPTY])]
+        found = [
+            f"prefix part {text}" for text in (check_dns_subdomain(domain, unit="bytes") if domain else [NOT_EMPTY])
+        ]
     if not local:
         found.append(f"name part {NOT_EMPTY}")
     else:
         found += [f"name part {text}" for text in _check_length(local, LABEL_LENGTH_MAX, "bytes")]
     if not _KEY_RE.fullmatch(local):
-        found.append(f"name part {form_text(_KEY_TEXT, _KEY, *_KEY_EXAMPLES)}")
+        found.append(f"name part {format_regex_error(_KEY_TEXT, _KEY, *_KEY_EXAMPLES)}")
     return tuple(found)
 
 
-def label_value(value: str) -> list[str]:
+def check_label_value(value: str) -> list[str]:
     """Check the value of a label: empty, or like the name part of its key."""
     found = _check_length(value, LABEL_LENGTH_MAX, "bytes")
     if not _VALUE_RE.fullmatch(value):
         text = f"a valid label must be an empty string or {_KEY_TEXT.removeprefix('must ')}"
-        found.append(form_text(text, _VALUE, "MyValue", "my_value", "12345"))
+        found.append(format_regex_error(text, _VALUE, "MyValue", "my_value", "12345"))
     return found
 
 
-def c_identifier(name: str) -> list[str]:
+def check_c_identifier(name: str) -> list[str]:
     """Check an identifier of the language C."""
     if _IDENTIFIER_RE.fullmatch(name):
         return []
@@ -193,7 +197,7 @@ def c_identifier(name: str) -> list[str]:
         "a valid C identifier must start with alphabetic character or '_', "
         "followed by a string of alphanumeric characters or '_'"
     )
-    return [form_text(text, _IDENTIFIER, "my_name", "MY_NAME", "MyName")]
+    return [format_regex_error(text, _IDENTIFIER, "my_name", "MY_NAME", "MyName")]
 
 
 def _check_dot_prefix(value: str) -> list[str]:
@@ -202,7 +206,7 @@ def _check_dot_prefix(value: str) -> list[str]:
     return ["must not start with '..'"] if value.startswith("..") else []
 
 
-def env_var_name(name: str) -> list[str]:
+def check_env_var_name(name: str) -> list[str]:
     """Check the name of an environment variable by the strict rule."""
     found = []
     if not _ENV_RE.fullmatch(name):
@@ -210,11 +214,11 @@ def env_var_name(name: str) -> list[str]:
             "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', "
             "and must not start with a digit"
         )
-        found.append(form_text(text, _ENV, "my.env-name", "MY_ENV.NAME", "MyEnvName1"))
+        found.append(format_regex_error(text, _ENV, "my.env-name", "MY_ENV.NAME", "MyEnvName1"))
     return found + _check_dot_prefix(name)
 
 
-def relaxed_env_var_name(name: str) -> list[str]:
+def check_relaxed_env_var_name(name: str) -> list[str]:
     """Check the name of an environment variable by the relaxed rule: printable ASCII without `=`."""
     if not name:
         return [f"environment variable name {NOT_EMPTY}"]
@@ -223,18 +227,18 @@ def relaxed_env_var_name(name: str) -> list[str]:
     return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
 
 
-def config_map_key(key: str) -> list[str]:
+def check_config_map_key(key: str) -> list[str]:
     """Check a key of a ConfigMap or Secret, which becomes the name of a file."""
     found = _check_length(key, SUBDOMAIN_LENGTH_MAX)
     if not _CONFIG_KEY_RE.fullmatch(key):
         text = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
-        found.append(form_text(text, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
+        found.append(format_regex_error(text, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
     return found + _check_dot_prefix(key)
 
 
 def in_range(value: int, least: int, greatest: int) -> list[str]:
     """Check that a number lies between two others."""
-    return [] if least <= value <= greatest else [range_text(least, greatest)]
+    return [] if least <= value <= greatest else [format_range_error(least, greatest)]
 
 
 def port_number(port: int) -> list[str]:
@@ -242,12 +246,12 @@ def port_number(port: int) -> list[str]:
     return in_range(port, 1, 65535)
 
 
-def unix_id(number: int) -> list[str]:
+def check_unix_id(number: int) -> list[str]:
     """Check a user's or group's number."""
     return in_range(number, 0, ID_MAX)
 
 
-def port_name(name: str) -> list[str]:
+def check_port_name(name: str) -> list[str]:
     """Check the IANA name of a port: 15 bytes, a letter, no hyphens at the ends or next to each other."""
     found = _check_length(name, PORT_NAME_LENGTH_MAX)
     if not _PORT_RE.fullmatch(name):
@@ -261,11 +265,15 @@ def port_name(name: str) -> list[str]:
     return found
 
 
-def http_header_name(name: str) -> list[str]:
+def check_http_header_name(name: str) -> list[str]:
     """Check the name of an HTTP header."""
     if _HEADER_RE.fullmatch(name):
         return []
-    return [form_text("a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER, "X-Header-Name")]
+    return [
+        format_regex_error(
+            "a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER, "X-Header-Name"
+        )
+    ]
 
 
 def percent(value: str) -> list[str]:
@@ -273,10 +281,10 @@ def percent(value: str) -> list[str]:
     if _PERCENT_RE.fullmatch(value):
         return []
     text = "a valid percent string must be a numeric string followed by an ending '%'"
-    return [form_text(text, _PERCENT, "1%", "93%")]
+    return [format_regex_error(text, _PERCENT, "1%", "93%")]
 
 
-def decimal_integer(value: str) -> list[str]:
+def check_decimal_integer(value: str) -> list[str]:
     """Check an integer in canonical form: no plus sign, no leading zeros."""
     # upstream checks emptiness apart: the text of the regular expression would say less.
     if not value:

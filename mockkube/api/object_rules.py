@@ -1,7 +1,7 @@
 """Rules that proposals add to objects of any kind: gated fields, and checks of types wherever they occur.
 
 A rule names a type; it holds for every value of that type in every object: a rule for PodSpec for pods and for the
-templates of deployments alike. `ObjectRules` finds the rules of a kind, `with_rules` adds them to its strategy.
+templates of deployments alike. `ObjectRules` finds the rules of a kind, `add_rules` adds them to its strategy.
 """
 
 import logging
@@ -68,13 +68,13 @@ class KindRules:
     fields: tuple[GatedField, ...]
     checks: tuple[GatedCheck, ...]
 
-    def drop_disabled(self, new: Object, old: ReadOnlyObject | None, caps: Capabilities) -> None:
+    def drop_disabled_fields(self, new: Object, old: ReadOnlyObject | None, caps: Capabilities) -> None:
         """Remove the fields whose gate is off, unless the stored object uses them."""
         off = [one for one in self.fields if one.refuse is None and not caps.enabled(one.gate)]
         if not off:
             return
         used = self._fields_in_use(old)
-        for found in self.rules.occurrences(new):
+        for found in self.rules.find_occurrences(new):
             for one in off:
                 if one.definition == found.definition and one not in used:
                     found.value.pop(one.name, None)
@@ -90,7 +90,7 @@ class KindRules:
     def _fields_in_use(self, old: ReadOnlyObject | None) -> Collection[GatedField]:
         if old is None:
             return ()
-        there = {(one.definition, name) for one in self.rules.occurrences(old) for name in one.value}
+        there = {(one.definition, name) for one in self.rules.find_occurrences(old) for name in one.value}
         return [one for one in self.fields if (one.definition, one.name) in there]
 
     def _validate_fields(
@@ -100,17 +100,21 @@ class KindRules:
         for one in self.fields:
             check = one.check if caps.enabled(one.gate) or one in used else one.refuse
             if check is not None:
-                yield from _drop_known_errors(self._run_field_check(check, one, new), self._run_field_check(check, one, old) if old else ())
+                yield from _drop_known_errors(
+                    self._run_field_check(check, one, new), self._run_field_check(check, one, old) if old else ()
+                )
 
     def _run_field_check(self, check: Check, field_rule: GatedField, obj: ReadOnlyObject) -> list[FieldError]:
         return [
             error
-            for found in self.rules.occurrences(obj)
+            for found in self.rules.find_occurrences(obj)
             if found.definition == field_rule.definition and field_rule.name in found.value
             for error in _call_check(field_rule.gate, check, found.value, found.at)
         ]
 
-    def _run_object_check(self, rule: GatedCheck, new: ReadOnlyObject, old: ReadOnlyObject | None) -> Iterator[FieldError]:
+    def _run_object_check(
+        self, rule: GatedCheck, new: ReadOnlyObject, old: ReadOnlyObject | None
+    ) -> Iterator[FieldError]:
         if rule.check is not None:
             before = self._find_errors(rule, rule.check, old) if old is not None and rule.ratchets else ()
             yield from _drop_known_errors(self._find_errors(rule, rule.check, new), before)
@@ -120,7 +124,7 @@ class KindRules:
     def _find_errors(self, rule: GatedCheck, check: Check, obj: ReadOnlyObject) -> list[FieldError]:
         if not isinstance(rule.target, str):
             return _call_check(rule.gate, check, obj, "")
-        found = (one for one in self.rules.occurrences(obj) if one.definition == rule.target)
+        found = (one for one in self.rules.find_occurrences(obj) if one.definition == rule.target)
         return [error for one in found for error in _call_check(rule.gate, check, one.value, one.at)]
 
 
@@ -166,7 +170,7 @@ class ObjectRules:
         return self._kinds[kind]
 
     def _make_kind_rules(self, schema: Schema, kind: KindName) -> KindRules | None:
-        reached = {name for node in schema.versions_of(*kind) for name in _definitions_in(node)}
+        reached = {name for node in schema.types_of_kind(*kind) for name in _definitions_in(node)}
         fields = tuple(one for one in self.fields if one.definition in reached)
         checks = tuple(one for one in self.checks if one.target == kind or one.target in reached)
         return KindRules(self, fields, checks) if fields or checks else None
@@ -177,7 +181,7 @@ class ObjectRules:
             one.target for one in self.checks if isinstance(one.target, str)
         }
 
-    def occurrences(self, obj: ReadOnlyObject) -> Iterator[Occurrence]:
+    def find_occurrences(self, obj: ReadOnlyObject) -> Iterator[Occurrence]:
         """Yield each value in an object whose type has a rule."""
         group, _, version = str(obj.get("apiVersion", "")).rpartition("/")
         node = self.schema.kind(group, version, str(obj.get("kind", ""))) if self.schema else None
@@ -192,10 +196,14 @@ class ObjectRules:
                 for name, inner in list(value.items()):
                     if (known := node.fields.get(name)) is not None:
                         yield from self._walk(known.node, inner, f"{at}.{name}" if at else name, targets)
-            case Shape.LIST if isinstance(value, list) and node.item is not None and self._contains_target(node.item, targets):
+            case Shape.LIST if (
+                isinstance(value, list) and node.item is not None and self._contains_target(node.item, targets)
+            ):
                 for index, inner in enumerate(value):
                     yield from self._walk(node.item, inner, f"{at}[{index}]", targets)
-            case Shape.MAP if isinstance(value, dict) and node.item is not None and self._contains_target(node.item, targets):
+            case Shape.MAP if (
+                isinstance(value, dict) and node.item is not None and self._contains_target(node.item, targets)
+            ):
                 for name, inner in value.items():
                     yield from self._walk(node.item, inner, f"{at}[{name}]", targets)
 
@@ -226,23 +234,23 @@ def _definitions_in(node: Node) -> Iterator[str]:
 NO_RULES: Final = ObjectRules()
 
 
-class RuledStrategy(Strategy):
+class StrategyWithRules(Strategy):
     """Strategy of a kind, extended by rules for the kind."""
 
     # The kind's own strategy, called instead of `super()`: kinds call their own hooks from one another.
     plain: Strategy
     object_rules: KindRules
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Drop disabled fields, then prepare the object as the kind does."""
-        self.object_rules.drop_disabled(obj, None, judge.caps)
-        self.plain.prepare_create(obj, judge)
+        self.object_rules.drop_disabled_fields(obj, None, judge.caps)
+        self.plain.prepare_for_create(obj, judge)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Drop disabled fields, then prepare the object as the kind does."""
         # Before the kind compares the specs: a dropped field is no change, and must not raise the generation.
-        self.object_rules.drop_disabled(new, old, judge.caps)
-        self.plain.prepare_update(new, old, judge)
+        self.object_rules.drop_disabled_fields(new, old, judge.caps)
+        self.plain.prepare_for_update(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate a new object by the kind's own rules, then by these."""
@@ -253,11 +261,11 @@ class RuledStrategy(Strategy):
         return [*self.plain.validate_update(new, old, judge), *self.object_rules.judge(new, old, judge.caps)]
 
 
-def with_rules(strategy: Strategy, rules: KindRules) -> Strategy:
+def add_rules(strategy: Strategy, rules: KindRules) -> Strategy:
     """Return a strategy that also applies these rules; otherwise it behaves like the given one."""
     kind = type(strategy)
     # A subclass made on the fly keeps isinstance checks for the kind's own strategy class true.
-    ruled: RuledStrategy = object.__new__(type(kind.__name__, (RuledStrategy, kind), {"__doc__": kind.__doc__}))
+    ruled: StrategyWithRules = object.__new__(type(kind.__name__, (StrategyWithRules, kind), {"__doc__": kind.__doc__}))
     ruled.__dict__.update(strategy.__dict__)
     ruled.plain, ruled.object_rules = strategy, rules
     return ruled

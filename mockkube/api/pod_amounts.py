@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from mockkube.api.quantity import Quantity, parse
-from mockkube.api.requests import at_pod_level
+from mockkube.api.requests import is_pod_level_resource
 from mockkube.api.types import ReadOnlyObject
 
 Amounts = dict[str, Quantity]
@@ -27,7 +27,7 @@ def raise_to(total: Amounts, least: Mapping[str, Quantity]) -> None:
             total[name] = amount
 
 
-def pod_amounts(spec: ReadOnlyObject, side: str, *, pod_level: bool) -> Amounts:
+def calculate_pod_quantities(spec: ReadOnlyObject, side: str, *, pod_level: bool) -> Amounts:
     """Return the `requests` or `limits` (`side`) of a pod: of its containers, or of the largest init step.
 
     With `pod_level`, resources that the pod sets as a whole replace the sums of its containers.
@@ -52,11 +52,11 @@ def pod_amounts(spec: ReadOnlyObject, side: str, *, pod_level: bool) -> Amounts:
     raise_to(total, peak)
     if pod_level:
         stated = read((spec.get("resources") or {}).get(side))
-        total.update({name: amount for name, amount in stated.items() if at_pod_level(name)})
+        total.update({name: amount for name, amount in stated.items() if is_pod_level_resource(name)})
     return total
 
 
-def containers_of(spec: ReadOnlyObject) -> Iterable[ReadOnlyObject]:
+def iter_containers(spec: ReadOnlyObject) -> Iterable[ReadOnlyObject]:
     """Yield the containers, then the init containers."""
     yield from spec.get("containers") or ()
     yield from spec.get("initContainers") or ()

@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from decimal import ROUND_UP
 from typing import Final
 
-from mockkube.api.kinds.core.pod.containers.resources import HUGE_PAGES, is_extended, is_native
-from mockkube.api.kinds.core.pod.quality_of_service import quality_of
-from mockkube.api.pod_amounts import Amounts, add, containers_of, pod_amounts, read
+from mockkube.api.kinds.core.pod.containers.resources import HUGE_PAGES_PREFIX, is_extended, is_native_resource
+from mockkube.api.kinds.core.pod.quality_of_service import compute_pod_qos
+from mockkube.api.pod_amounts import Amounts, add, calculate_pod_quantities, iter_containers, read
 from mockkube.api.quantity import Quantity, parse
-from mockkube.api.requests import at_pod_level
+from mockkube.api.requests import is_pod_level_resource
 from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
@@ -26,7 +26,12 @@ _COMPUTE_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 # A quota on one of these requires that every container sets it; otherwise usage would be unknown.
 _REQUIRED_RESOURCES: Final = ("cpu", "limits.cpu", "limits.memory", "memory", "requests.cpu", "requests.memory")
 _POD_RESOURCES: Final = frozenset(
-    ("pods", "count/pods", *_COMPUTE_RESOURCES, *(f"{side}.{name}" for side in ("requests", "limits") for name in _COMPUTE_RESOURCES))
+    (
+        "pods",
+        "count/pods",
+        *_COMPUTE_RESOURCES,
+        *(f"{side}.{name}" for side in ("requests", "limits") for name in _COMPUTE_RESOURCES),
+    )
 )
 _SERVICE_RESOURCES: Final = frozenset(("count/services", "services", "services.nodeports", "services.loadbalancers"))
 _ONE: Final = parse("1")
@@ -41,7 +46,7 @@ class Moment:
     now: datetime
 
 
-def object_count(group: str, plural: str) -> str:
+def object_count_name(group: str, plural: str) -> str:
     """Return the resource name under which a quota counts objects of a kind."""
     return f"count/{plural}.{group}" if group else f"count/{plural}"
 
@@ -55,14 +60,14 @@ def tracked(group: str, plural: str, names: Iterable[str]) -> list[str]:
             return [name for name in names if name in _SERVICE_RESOURCES]
         case ("", "persistentvolumeclaims"):
             return [name for name in names if _is_claim_resource(name)]
-    own = (object_count(group, plural), *((plural,) if not group and plural in _LEGACY_COUNTED_PLURALS else ()))
+    own = (object_count_name(group, plural), *((plural,) if not group and plural in _LEGACY_COUNTED_PLURALS else ()))
     return [name for name in names if name in own]
 
 
 def _is_pod_resource(name: str) -> bool:
-    if name in _POD_RESOURCES or name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}")):
+    if name in _POD_RESOURCES or name.startswith((HUGE_PAGES_PREFIX, f"requests.{HUGE_PAGES_PREFIX}")):
         return True
-    named = not is_native(name) or name.startswith(f"requests.{_DEVICE_CLASSES}")
+    named = not is_native_resource(name) or name.startswith(f"requests.{_DEVICE_CLASSES}")
     return named and name.startswith("requests.")
 
 
@@ -81,7 +86,7 @@ def usage(group: str, plural: str, obj: ReadOnlyObject, moment: Moment) -> Amoun
             return _service_usage(obj)
         case ("", "persistentvolumeclaims"):
             return _claim_usage(obj)
-    counted = {object_count(group, plural): _ONE}
+    counted = {object_count_name(group, plural): _ONE}
     return {**counted, plural: _ONE} if not group and plural in _LEGACY_COUNTED_PLURALS else counted
 
 
@@ -92,8 +97,8 @@ def _pod_usage(pod: ReadOnlyObject, moment: Moment) -> Amounts:
     if not _is_charged(pod, moment.now):
         return counted
     spec, pod_level = pod["spec"], moment.caps.enabled("PodLevelResources")
-    requests = pod_amounts(spec, "requests", pod_level=pod_level)
-    limits = pod_amounts(spec, "limits", pod_level=pod_level)
+    requests = calculate_pod_quantities(spec, "requests", pod_level=pod_level)
+    limits = calculate_pod_quantities(spec, "limits", pod_level=pod_level)
     overhead = read(spec.get("overhead"))
     add(requests, overhead)
     # Overhead counts against a limit only if the containers have one: without it they are unlimited anyway.
@@ -120,7 +125,7 @@ def _compute_usage(requests: Amounts, limits: Amounts) -> Amounts:
         if name in limits:
             result[f"limits.{name}"] = limits[name]
     for name, amount in requests.items():
-        if name.startswith(HUGE_PAGES):
+        if name.startswith(HUGE_PAGES_PREFIX):
             result[name] = result[f"requests.{name}"] = amount
         elif is_extended(name) or name.startswith(_DEVICE_CLASSES):
             result[f"requests.{name}"] = amount
@@ -171,12 +176,14 @@ def missing(pod: ReadOnlyObject, names: Iterable[str], caps: Capabilities) -> st
     # upstream 1.36: pkg/quota/v1/evaluator/core/pods.go, Constraints
     spec = pod["spec"]
     pod_resources = spec.get("resources") or {}
-    has_pod_level = any(at_pod_level(name) for side in ("requests", "limits") for name in pod_resources.get(side) or ())
+    has_pod_level = any(
+        is_pod_level_resource(name) for side in ("requests", "limits") for name in pod_resources.get(side) or ()
+    )
     if has_pod_level and caps.enabled("PodLevelResources"):
         return ""
     counted = set(names)
     lacking: dict[str, set[str]] = {}
-    for container in containers_of(spec):
+    for container in iter_containers(spec):
         resources = container.get("resources") or {}
         set_resources = _compute_usage(read(resources.get("requests")), read(resources.get("limits")))
         for name in _REQUIRED_RESOURCES:
@@ -188,7 +195,9 @@ def missing(pod: ReadOnlyObject, names: Iterable[str], caps: Capabilities) -> st
     return f"must specify {'; '.join(texts)}"
 
 
-def in_scope(requirement: ReadOnlyObject, group: str, plural: str, obj: ReadOnlyObject, caps: Capabilities) -> bool:
+def matches_scope(
+    requirement: ReadOnlyObject, group: str, plural: str, obj: ReadOnlyObject, caps: Capabilities
+) -> bool:
     """Return whether the object is in one scope of a quota; only pods and claims have scopes."""
     scope: str = requirement["scopeName"]
     if (group, plural) == ("", "persistentvolumeclaims"):
@@ -202,12 +211,14 @@ def in_scope(requirement: ReadOnlyObject, group: str, plural: str, obj: ReadOnly
         case "Terminating" | "NotTerminating":
             return terminating(obj) is (scope == "Terminating")
         case "BestEffort" | "NotBestEffort":
-            return (quality_of(spec, caps) == "BestEffort") == (scope == "BestEffort")
+            return (compute_pod_qos(spec, caps) == "BestEffort") == (scope == "BestEffort")
         case "PriorityClass":
             name = spec.get("priorityClassName")
             return _matches_names(requirement, [name] if name else [])
         case "CrossNamespacePodAffinity":
-            return any(term.get("namespaces") or term.get("namespaceSelector") is not None for term in _affinity_terms(spec))
+            return any(
+                term.get("namespaces") or term.get("namespaceSelector") is not None for term in _affinity_terms(spec)
+            )
     return False
 
 

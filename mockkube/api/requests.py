@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from mockkube.api.resources import Resources, read_amounts
+from mockkube.api.resources import Resources, parse_amounts
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
@@ -26,7 +26,7 @@ class RequestRules:
 
     # Resources in the status of its containers, which differ from the spec during a resize.
     status: bool = True
-    status_at_pod_level: bool = False
+    use_pod_level_status: bool = False
     # Resources that the pod sets as a whole.
     pod_level: bool = True
     # Resources of the node that its resource claims take.
@@ -37,7 +37,7 @@ class RequestRules:
         """Return the rules of a component with these capabilities."""
         return cls(
             status=caps.enabled("InPlacePodVerticalScaling"),
-            status_at_pod_level=caps.enabled("InPlacePodLevelResourcesVerticalScaling"),
+            use_pod_level_status=caps.enabled("InPlacePodLevelResourcesVerticalScaling"),
             pod_level=caps.enabled("PodLevelResources"),
             claims=caps.enabled("DRANodeAllocatableResources"),
         )
@@ -48,22 +48,22 @@ def pod_requests(pod: ReadOnlyObject, rules: RequestRules) -> Resources:
     return Resources.of(_sum_requests(pod, rules, _NOTHING))
 
 
-def nonzero_requests(pod: ReadOnlyObject, rules: RequestRules) -> Resources:
+def calculate_nonzero_requests(pod: ReadOnlyObject, rules: RequestRules) -> Resources:
     """Return the requests of cpu and memory, with defaults for containers that request none."""
     missing: Mapping[str, Decimal] = _NONZERO_DEFAULTS
-    if rules.pod_level and states_requests(pod["spec"]):
+    if rules.pod_level and has_pod_level_requests(pod["spec"]):
         stated = _sum_requests(pod, rules, _NOTHING)
         missing = {name: amount for name, amount in _NONZERO_DEFAULTS.items() if name not in stated}
     amounts = _sum_requests(pod, rules, missing)
     return Resources.of({name: amounts[name] for name in _NONZERO_DEFAULTS if name in amounts})
 
 
-def states_requests(spec: ReadOnlyObject) -> bool:
+def has_pod_level_requests(spec: ReadOnlyObject) -> bool:
     """Return whether the pod sets requests at pod level."""
-    return any(at_pod_level(name) for name in (spec.get("resources") or {}).get("requests") or ())
+    return any(is_pod_level_resource(name) for name in (spec.get("resources") or {}).get("requests") or ())
 
 
-def at_pod_level(name: str) -> bool:
+def is_pod_level_resource(name: str) -> bool:
     """Return whether a pod may set this resource at pod level."""
     return name in _POD_LEVEL_RESOURCES or name.startswith("hugepages-")
 
@@ -73,12 +73,16 @@ def _sum_requests(pod: ReadOnlyObject, rules: RequestRules, missing: Mapping[str
     total = _sum_containers(spec, status if rules.status else {}, missing)
     if rules.claims:
         for claim in status.get("nodeAllocatableResourceClaimStatuses") or ():
-            _add_amounts(total, read_amounts(claim.get("resources")))
+            _add_amounts(total, parse_amounts(claim.get("resources")))
     if rules.pod_level and (pod_level_requests := (spec.get("resources") or {}).get("requests")):
-        seen = status if rules.status and rules.status_at_pod_level else {}
-        effective = _effective_requests(pod_level_requests, seen.get("resources"), seen.get("allocatedResources"), status)
-        total.update({name: effective.get(name, Decimal()) for name in pod_level_requests if at_pod_level(name)})
-    _add_amounts(total, read_amounts(spec.get("overhead")))
+        seen = status if rules.status and rules.use_pod_level_status else {}
+        effective = _effective_requests(
+            pod_level_requests, seen.get("resources"), seen.get("allocatedResources"), status
+        )
+        total.update(
+            {name: effective.get(name, Decimal()) for name in pod_level_requests if is_pod_level_resource(name)}
+        )
+    _add_amounts(total, parse_amounts(spec.get("overhead")))
     return total
 
 
@@ -130,10 +134,10 @@ def _effective_requests(
 ) -> Amounts:
     """Return the requests that count during a resize; those of an infeasible resize do not."""
     if actuated is None:
-        return read_amounts(stated)
-    amounts = {} if _is_resize_infeasible(status) else read_amounts(stated)
-    _take_maximum(amounts, read_amounts(actuated.get("requests")))
-    _take_maximum(amounts, read_amounts(allocated))
+        return parse_amounts(stated)
+    amounts = {} if _is_resize_infeasible(status) else parse_amounts(stated)
+    _take_maximum(amounts, parse_amounts(actuated.get("requests")))
+    _take_maximum(amounts, parse_amounts(allocated))
     return amounts
 
 

@@ -11,7 +11,7 @@ _MILLI: Final = Decimal("0.001")
 _EXACT: Final = Context(prec=MAX_PREC)
 
 
-def round_up(amounts: Object | None) -> None:
+def round_up_resource_list(amounts: Object | None) -> None:
     """Round the quantities of a resource list up to thousandths, in place."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_ResourceList
     if amounts:
@@ -24,8 +24,8 @@ def round_up(amounts: Object | None) -> None:
 def round_up_resources(resources: Object | None) -> None:
     """Round the limits and requests of a container, pod or claim, in place."""
     if resources:
-        round_up(resources.get("limits"))
-        round_up(resources.get("requests"))
+        round_up_resource_list(resources.get("limits"))
+        round_up_resource_list(resources.get("requests"))
 
 
 @lru_cache(maxsize=1024)

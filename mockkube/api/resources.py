@@ -24,7 +24,7 @@ class Resources:
     @classmethod
     def read(cls, amounts: Mapping[str, Any]) -> "Resources":
         """Return the amounts of a resource list of an object."""
-        return cls.of(read_amounts(amounts))
+        return cls.of(parse_amounts(amounts))
 
     @classmethod
     def of(cls, amounts: Mapping[str, Decimal]) -> "Resources":
@@ -78,7 +78,7 @@ class Resources:
         return Resources(self.cpu_milli, self.memory, self.ephemeral_storage, self.pods, dict(self.scalars))
 
 
-def read_amounts(amounts: Mapping[str, Any] | None) -> dict[str, Decimal]:
+def parse_amounts(amounts: Mapping[str, Any] | None) -> dict[str, Decimal]:
     """Return the exact amounts of a resource list."""
     return {name: parse(str(text)).amount for name, text in amounts.items()} if amounts else {}
 

@@ -191,20 +191,20 @@ class Schema:
         """Group and name of each kind."""
         return ((group, kind) for group, _, kind in self._kinds)
 
-    def definition_of(self, group: str, version: str, kind: str) -> str | None:
+    def find_definition(self, group: str, version: str, kind: str) -> str | None:
         """Return the full name of the type of a kind; None if this version does not have it."""
         return self._kinds.get((group, version, kind))
 
     def kind(self, group: str, version: str, kind: str) -> Node | None:
         """Return the type of a kind; None if this version does not have it."""
-        name = self.definition_of(group, version, kind)
+        name = self.find_definition(group, version, kind)
         return self.node(name) if name else None
 
     def added(self, node: Node) -> Collection[str]:
         """Return the names of the fields that an overlay adds to a struct."""
         return self._overlays.get(node.definition, {}) if node.definition else node.raw["properties"]
 
-    def versions_of(self, group: str, kind: str) -> Iterator[Node]:
+    def types_of_kind(self, group: str, kind: str) -> Iterator[Node]:
         """Yield the type of a kind in each version of its group."""
         for (own_group, _, own_kind), name in self._kinds.items():
             if (own_group, own_kind) == (group, kind):
@@ -243,7 +243,9 @@ class Schema:
         added = self.added(node)
         for name in order:
             row = rows.get(name) or _GoField(name, "", "omit")
-            child = self._build_field_type(properties[name], row.go.removeprefix("*"), _package_of_definition(node.definition))
+            child = self._build_field_type(
+                properties[name], row.go.removeprefix("*"), _package_of_definition(node.definition)
+            )
             pointer = row.go.startswith("*") and child.shape not in (Shape.LIST, Shape.MAP)
             # The API conventions make optional fields pointers: false, 0 and {} must stay distinct from absence.
             pointer = pointer or (name in added and child.shape not in _NEVER_POINTERS)
@@ -262,7 +264,12 @@ class Schema:
             return self._fill_fields(Node(Shape.STRUCT, go, raw=raw))
         if kind == "array":
             items = go if go.startswith("[]") else _facts()["names"].get(package, {}).get(go, "[]")
-            return Node(Shape.LIST, _format_go_type(go, package), item=self._build_field_type(raw["items"], items[2:], package), raw=raw)
+            return Node(
+                Shape.LIST,
+                _format_go_type(go, package),
+                item=self._build_field_type(raw["items"], items[2:], package),
+                raw=raw,
+            )
         if kind == "object" and isinstance(raw.get("additionalProperties"), dict):
             item = self._build_field_type(raw["additionalProperties"], go.partition("]")[2], package)
             return Node(Shape.MAP, _format_go_map(go, package), item=item, raw=raw)

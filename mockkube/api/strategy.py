@@ -1,7 +1,7 @@
 """Strategies: hooks of a kind around every write, and the fields it can be selected by.
 
-The registry calls, for a create: admission, then `prepare_create`, `validate_create` and validating admission; for an
-update the same with `prepare_update` and `validate_update`. Objects come decoded, pruned and defaulted, in the storage
+The registry calls, for a create: admission, then `prepare_for_create`, `validate_create` and validating admission; for an
+update the same with `prepare_for_update` and `validate_update`. Objects come decoded, pruned and defaulted, in the storage
 version. Hooks that prepare may change the new object in place (it belongs to the request); the old object is
 shared and only read. Validators return all errors, in upstream's order; warnings are texts for the
 `Warning` header. Generic metadata (name, labels, owner references, immutable fields) is the registry's task.
@@ -42,25 +42,25 @@ class Strategy:
     # A PUT without resourceVersion overwrites the stored object.
     allow_unconditional_update = True
     # The kind records who creates an object, from `Judge.requester`.
-    keeps_requester = False
+    records_requester = False
     # Finalizers must be Kubernetes' own or qualified; some API groups do not validate that.
     native = True
     # `metadata.generation` starts at 1 and increases when `spec` changes.
     tracks_generation = False
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Drop fields that a client may not set on creation, and set those of the server."""
         if self.tracks_generation:
             obj["metadata"]["generation"] = 1
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Restore fields that an update may not change; `judge.subresource` is the subresource of the write."""
         if self.tracks_generation:
             keep_generation(new, old)
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Return the errors of a name (or, with `prefix`, of a generateName)."""
-        return names.dns_subdomain(name, prefix=prefix)
+        return names.check_dns_subdomain(name, prefix=prefix)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate a new object."""
@@ -70,11 +70,11 @@ class Strategy:
         """Validate an update of the object or of `judge.subresource`."""
         return []
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Return the warnings that come with a successful creation."""
         return []
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Return the warnings that come with a successful update."""
         return []
 
@@ -108,20 +108,20 @@ class StatusStrategy(Strategy):
         """Return the status of a new object."""
         return {}
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Reset the status."""
-        super().prepare_create(obj, judge)
+        super().prepare_for_create(obj, judge)
         obj["status"] = self.empty_status()
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the status; in a write to the subresource, keep everything else."""
         if judge.subresource == "status":
-            self.prepare_status(new, old, judge)
+            self.prepare_for_status_update(new, old, judge)
             return
         new["status"] = old.get("status", self.empty_status())
-        super().prepare_update(new, old, judge)
+        super().prepare_for_update(new, old, judge)
 
-    def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Prepare a write to the status subresource: the spec stays, and of the metadata what upstream keeps."""
         if "spec" in old:
             new["spec"] = old["spec"]

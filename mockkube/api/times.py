@@ -38,35 +38,35 @@ def add_seconds(moment: datetime, seconds: float) -> datetime:
 
 def parse_time(text: Any) -> datetime:
     """Parse an RFC 3339 time; raise ValueError with Go's text if it is none."""
-    return _parsed(text, _FULL, _LAYOUT)
+    return _parse(text, _FULL, _LAYOUT)
 
 
 def parse_micro_time(text: Any) -> datetime:
     """Parse a time with exactly six decimals, as a `MicroTime` requires; raise ValueError as `parse_time`."""
     # upstream 1.36: apimachinery/pkg/apis/meta/v1/micro_time.go
-    return _parsed(text, _FULL_MICRO, _MICRO_LAYOUT)
+    return _parse(text, _FULL_MICRO, _MICRO_LAYOUT)
 
 
-def _parsed(text: Any, full: re.Pattern[str], layout: Sequence[tuple[str, str]]) -> datetime:
+def _parse(text: Any, full: re.Pattern[str], layout: Sequence[tuple[str, str]]) -> datetime:
     if not isinstance(text, str):
         raise TypeError("not text")
     match = full.fullmatch(text)
     if match is None:
-        raise ValueError(f"parsing time {_quoted(text)}{_first_misfit(text, layout)}")
+        raise ValueError(f"parsing time {_quote(text)}{_find_layout_error(text, layout)}")
     year, month, day, hour, minute, second = (int(match[i]) for i in range(1, 7))
     micro = int(f"{(match[7] or '.0')[1:]:0<6.6}")
     try:
         moment = datetime(year, month, day, hour, minute, second, micro, UTC)
     except ValueError as error:
         part = str(error).partition(" ")[0]
-        raise ValueError(f"parsing time {_quoted(text)}: {part} out of range") from error
+        raise ValueError(f"parsing time {_quote(text)}: {part} out of range") from error
     try:
-        return moment - _offset(match[8], text)
+        return moment - _parse_offset(match[8], text)
     except OverflowError as error:
-        raise ValueError(f"parsing time {_quoted(text)}: year out of range") from error
+        raise ValueError(f"parsing time {_quote(text)}: year out of range") from error
 
 
-def canonical_time(text: Any) -> str:
+def canonicalize_time(text: Any) -> str:
     """Return the canonical text of a `Time`; raise ValueError as `parse_time`."""
     if isinstance(text, str) and _PLAIN.fullmatch(text):
         # Parsed although the text is returned unchanged: the pattern also matches dates such as 2024-02-31.
@@ -75,34 +75,34 @@ def canonical_time(text: Any) -> str:
     return render_time(parse_time(text))
 
 
-def canonical_micro_time(text: Any) -> str:
+def canonicalize_micro_time(text: Any) -> str:
     """Return the canonical text of a `MicroTime`; raise ValueError as `parse_micro_time`."""
     return render_micro_time(parse_micro_time(text))
 
 
-def _offset(zone: str, text: str) -> timedelta:
+def _parse_offset(zone: str, text: str) -> timedelta:
     if zone == "Z":
         return timedelta()
     hours, minutes = int(zone[1:3]), int(zone[4:6])
     if hours > 24 or minutes > 60:
         part = "hour" if hours > 24 else "minute"
-        raise ValueError(f"parsing time {_quoted(text)}: time zone offset {part} out of range")
+        raise ValueError(f"parsing time {_quote(text)}: time zone offset {part} out of range")
     return (-1 if zone[0] == "-" else 1) * timedelta(hours=hours, minutes=minutes)
 
 
-def _first_misfit(text: str, layout: Sequence[tuple[str, str]]) -> str:
+def _find_layout_error(text: str, layout: Sequence[tuple[str, str]]) -> str:
     """Return the error for the first part of the layout that the text does not match."""
     rest = text
     for pattern, part in layout:
         match = re.match(pattern, rest)
         if match is None:
             whole = "".join(part for _, part in layout)
-            return f" as {_quoted(whole)}: cannot parse {_quoted(rest)} as {_quoted(part)}"
+            return f" as {_quote(whole)}: cannot parse {_quote(rest)} as {_quote(part)}"
         rest = rest[match.end() :]
-    return f": extra text: {_quoted(rest)}"
+    return f": extra text: {_quote(rest)}"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Quote a text as Go's `time` does: bytes that are no printable ASCII in hexadecimal."""
     escaped = "".join(
         ("\\" if char in '"\\' else "") + char

@@ -11,10 +11,10 @@ from mockkube.api.documents import (
     DEPTH_MAX,
     TOO_DEEP,
     YAML_VALUES_MAX,
-    Repeats,
+    DuplicateFields,
     Unreadable,
-    Yaml,
-    check_containers,
+    YamlDocument,
+    check_container_count,
 )
 from mockkube.api.errors import TooLarge
 from mockkube.api.fields import quoted
@@ -25,13 +25,13 @@ _GO_INFINITE: Final = {math.inf: "+Inf", -math.inf: "-Inf"}
 _MERGE: Final = "tag:yaml.org,2002:merge"
 
 
-def read(body: bytes) -> Yaml:
+def read(body: bytes) -> YamlDocument:
     """Parse a YAML text; raise Unreadable with the message of Go's parser."""
     try:
         _check_size(body)
         loader = _Loader(body)
         try:
-            return Yaml(_to_json(loader.get_data()), Repeats(tuple(loader.repeats)))
+            return YamlDocument(_to_json(loader.get_data()), DuplicateFields(tuple(loader.repeats)))
         finally:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
@@ -68,7 +68,7 @@ def _check_size(body: bytes) -> None:
                 raise TooLarge(f"Request entity too large: the limit of YAML is {YAML_VALUES_MAX} keys and values")
         if len(opened) > DEPTH_MAX:
             raise Unreadable(f"yaml: {TOO_DEEP}")
-        check_containers(containers)
+        check_container_count(containers)
         if aliased > ALIASED_MAX:
             raise Unreadable("yaml: document contains excessive aliasing")
 

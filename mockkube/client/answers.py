@@ -6,7 +6,7 @@ from typing import Any, Final
 from mockkube.api import errors
 from mockkube.api.errors import ApiError, Invalid
 
-_KINDS: Final = (
+_ERROR_CLASSES: Final = (
     errors.BadRequest,
     errors.Unauthorized,
     errors.Forbidden,
@@ -24,11 +24,13 @@ _KINDS: Final = (
     errors.Unavailable,
     errors.Timeout,
 )
-_BY_REASON: Final[Mapping[str, type[ApiError]]] = {kind.reason: kind for kind in _KINDS} | {"Gone": errors.Expired}
-_BY_CODE: Final[Mapping[int, type[ApiError]]] = {kind.code: kind for kind in reversed(_KINDS)}
+_BY_REASON: Final[Mapping[str, type[ApiError]]] = {kind.reason: kind for kind in _ERROR_CLASSES} | {
+    "Gone": errors.Expired
+}
+_BY_CODE: Final[Mapping[int, type[ApiError]]] = {kind.code: kind for kind in reversed(_ERROR_CLASSES)}
 
 
-def error_of(status: Any, code: int) -> ApiError:
+def error_from_status(status: Any, code: int) -> ApiError:
     """Return the API error for a Status, or for any other body that came with an error code."""
     if not isinstance(status, dict) or status.get("kind") != "Status":
         status = {"message": str(status) if status else f"the server answered {code}"}

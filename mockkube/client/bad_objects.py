@@ -14,7 +14,7 @@ from cachetools import LRUCache
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.well_formed import is_well_formed
-from mockkube.runtime.loop_board import Loop, LoopBoard
+from mockkube.runtime.loop_board import HotLoops, Loop
 
 T = TypeVar("T")
 UNREADABLE: Final = "unreadable"
@@ -31,10 +31,10 @@ _LOG: Final = logging.getLogger("mockkube.objects")
 class BadObjects:
     """Objects that one component cannot read, by kind and key, with the readers that failed."""
 
-    def __init__(self, board: LoopBoard | None = None) -> None:
+    def __init__(self, board: HotLoops | None = None) -> None:
         """Report the unreadable objects as hot loops."""
-        self._board = board or LoopBoard()
-        self._board.add(self.current)
+        self._hot_loops = board or HotLoops()
+        self._hot_loops.add(self.current)
         self._bad: dict[tuple[str, str], dict[str, str]] = {}
         self._logged: LRUCache[tuple[str, str, str, str], bool] = LRUCache(_LOGGED_MAX)
 
@@ -51,7 +51,7 @@ class BadObjects:
         if len(self._bad) > _SHOWN_MAX:
             del self._bad[next(iter(self._bad))]
         if not known:
-            self._board.bell.ring()
+            self._hot_loops.bell.ring()
 
     def attempt(self, reader: str, kind: str, key: object, act: Callable[[], T], otherwise: T) -> T:
         """Return the result of `act`; if it raises, record the failure and return `otherwise`."""
@@ -79,7 +79,7 @@ class BadObjects:
             del readers[reader]
         else:
             del self._bad[name]
-        self._board.bell.ring()
+        self._hot_loops.bell.ring()
 
     def current(self) -> list[Loop]:
         """Return one hot loop for each unreadable object and reader."""
@@ -104,16 +104,16 @@ def name_of(reader: Any) -> str:
     return owner.__qualname__ if callable(owner) and hasattr(owner, "__qualname__") else type(owner).__name__
 
 
-def suspects(error: Exception, own: Callable[[ReadOnlyObject], bool] = lambda obj: False) -> list[ReadOnlyObject]:
+def find_suspects(error: Exception, own: Callable[[ReadOnlyObject], bool] = lambda obj: False) -> list[ReadOnlyObject]:
     """Return the objects that the failed functions held, the most likely culprit first.
 
     `own` excludes the objects of the caller itself: if the most likely culprit is one of them, the list is empty.
     """
-    frames = [list(frame.values()) for frame in reversed(_frames(error.__traceback__))]
+    frames = [list(frame.values()) for frame in reversed(_frame_locals(error.__traceback__))]
     found = {id(obj): obj for values in frames for value in values if (obj := _object_in(value)) is not None}
-    culprit = _culprit(frames, list(found.values()))
+    culprit = _find_culprit(frames, list(found.values()))
     # What its schema does not allow is better evidence than where the function has failed.
-    malformed = [obj for obj in found.values() if _is_odd(obj)]
+    malformed = [obj for obj in found.values() if _is_malformed(obj)]
     if malformed and not any(obj is culprit for obj in malformed):
         culprit = malformed[0]
     if culprit is not None and own(culprit):
@@ -125,7 +125,7 @@ def suspects(error: Exception, own: Callable[[ReadOnlyObject], bool] = lambda ob
     return others if culprit is None else [culprit, *others]
 
 
-def _culprit(frames: list[list[object]], found: list[ReadOnlyObject]) -> ReadOnlyObject | None:
+def _find_culprit(frames: list[list[object]], found: list[ReadOnlyObject]) -> ReadOnlyObject | None:
     """Return the object that the innermost function held in whole or in part; None if ambiguous."""
     for values in frames[:_FRAMES_MAX]:
         # A piece of an object (its spec, a container) is better evidence than the whole: the function was reading just
@@ -137,13 +137,13 @@ def _culprit(frames: list[list[object]], found: list[ReadOnlyObject]) -> ReadOnl
         wholes = {id(obj): obj for value in values if (obj := _object_in(value)) is not None}
         # With several objects in one frame only the malformed one can be blamed; with none malformed it would be a
         # guess.
-        odd = [obj for obj in wholes.values() if _is_odd(obj)]
+        odd = [obj for obj in wholes.values() if _is_malformed(obj)]
         if wholes:
             return next(iter(odd or wholes.values())) if len(odd or wholes) == 1 else None
     return None
 
 
-def _is_odd(obj: ReadOnlyObject) -> bool:
+def _is_malformed(obj: ReadOnlyObject) -> bool:
     """Return whether a field of an object has the wrong type: by its schema, or by what all objects share."""
     if not is_well_formed(obj):
         return True
@@ -174,7 +174,7 @@ def _contains(whole: object, piece: object) -> bool:
     return False
 
 
-def _frames(trace: TracebackType | None) -> list[dict[str, Any]]:
+def _frame_locals(trace: TracebackType | None) -> list[dict[str, Any]]:
     frames = []
     while trace is not None:
         frames.append(trace.tb_frame.f_locals)

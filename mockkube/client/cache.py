@@ -13,19 +13,29 @@ from typing import Final, NamedTuple
 
 from mockkube.api.errors import ApiError, Expired
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.bad_objects import BadObjects, name_of, suspects
-from mockkube.client.outages import Outages
-from mockkube.client.protocol import EVERYTHING, Client, Ended, EventType, Key, Selection, Watch, WatchEvent, key_of
+from mockkube.client.bad_objects import BadObjects, find_suspects, name_of
+from mockkube.client.outages import UnreachableServers
+from mockkube.client.protocol import (
+    EVERYTHING,
+    Client,
+    EventType,
+    Key,
+    Selection,
+    Watch,
+    WatchEnded,
+    WatchEvent,
+    key_of,
+)
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.loop_board import LoopBoard
-from mockkube.runtime.rate_limits import ItemExponentialFailure
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.loop_board import HotLoops
+from mockkube.runtime.rate_limits import ItemExponentialFailureRateLimiter
+from mockkube.runtime.steps import Signal
 
 RETRY_SECONDS: Final = 0.8
 # Backoff between failed lists and watches, as in upstream's reflector: 800 ms at first, 30 s at most.
 RETRY_SECONDS_MAX: Final = 30.0
 # Up to this many values a linear search is faster than building a set of them.
-_FEW: Final = 16
+_LINEAR_SEARCH_MAX: Final = 16
 
 
 class Change(NamedTuple):
@@ -68,7 +78,7 @@ class Index:
         hash(values)
         return values
 
-    def _before(self, old: ReadOnlyObject) -> tuple[str, ...]:
+    def _old_values(self, old: ReadOnlyObject) -> tuple[str, ...]:
         try:
             return self._values_of(old)
         except Exception:  # then it was never indexed
@@ -78,8 +88,8 @@ class Index:
         self, key: Key, old: ReadOnlyObject | None, new: ReadOnlyObject | None, after: tuple[str, ...]
     ) -> None:
         # A user controls how many values an object has (owner references, say), so the search must not be quadratic.
-        kept = after if len(after) < _FEW else frozenset(after)
-        for value in () if old is None else self._before(old):
+        kept = after if len(after) < _LINEAR_SEARCH_MAX else frozenset(after)
+        for value in () if old is None else self._old_values(old):
             if value not in kept and (keys := self._keys.get(value)) is not None:
                 keys.pop(key, None)
                 if not keys:
@@ -93,7 +103,7 @@ class Index:
         return list(self._keys.get(value, {}).values())
 
 
-class ListWatch:
+class Informer:
     """Cache of one selection of one kind, filled by its steps; incomplete until `has_synced`."""
 
     def __init__(
@@ -105,7 +115,7 @@ class ListWatch:
         selection: Selection = EVERYTHING,
         owner: str = "",
         batch_max: int = 0,
-        outages: Outages | None = None,
+        outages: UnreachableServers | None = None,
         bad: BadObjects | None = None,
     ) -> None:
         """Create an informer of `owner`; `unreachable_servers` and `bad` are shared with its other informers."""
@@ -113,22 +123,22 @@ class ListWatch:
         self.kind = kind
         self._objects: dict[Key, ReadOnlyObject] = {}
         self._synced = False
-        self.bell = Bell()
+        self.bell = Signal()
         self._client, self._clock, self._selection = client, clock, selection
-        self._outages = outages or Outages(owner or self.name)
+        self._unreachable_servers = outages or UnreachableServers(owner or self.name)
         self.bad = BadObjects() if bad is None else bad
         # Number of changes that one step processes; 0 processes all that are pending.
         self._batch_max = batch_max
         self._handlers: list[Handler] = []
         # Objects that a handler (by its number) failed on, with the last state of each that the handler processed.
-        self._refused: dict[tuple[int, Key], ReadOnlyObject | None] = {}
+        self._failed_handlers: dict[tuple[int, Key], ReadOnlyObject | None] = {}
         self._indexes: dict[str, Index] = {}
         self._watch: Watch | None = None
         # The resourceVersion to watch from; empty means that a list comes first.
         self._seen = ""
-        self._retries = ItemExponentialFailure(RETRY_SECONDS, RETRY_SECONDS_MAX)
+        self._retries = ItemExponentialFailureRateLimiter(RETRY_SECONDS, RETRY_SECONDS_MAX)
         self._retry_at: float | None = None
-        self._waiting: list[Bell] = []
+        self._waiting: list[Signal] = []
 
     # Reading
 
@@ -150,7 +160,7 @@ class ListWatch:
         """Return all objects, or those of a namespace."""
         if not namespace:
             return list(self._objects.values())
-        return self.index("namespace", _namespace).get(namespace)
+        return self.index("namespace", _index_by_namespace).get(namespace)
 
     def index(self, name: str, values: Indexer) -> Index:
         """Return the index with this name; the first call creates and fills it."""
@@ -158,16 +168,16 @@ class ListWatch:
         if index is None:
             index = self._indexes[name] = Index(values)
             for key, obj in self._objects.items():
-                self._enter(index, key, None, obj)
+                self._update_index(index, key, None, obj)
         return index
 
     def subscribe(self, handler: Handler) -> None:
         """Call a handler for every change from now on, and with ADDED for every object that exists."""
         self._handlers.append(handler)
         for key, obj in list(self._objects.items()):
-            self._hand(len(self._handlers) - 1, key, Change(EventType.ADDED, obj, None))
+            self._call_handler(len(self._handlers) - 1, key, Change(EventType.ADDED, obj, None))
 
-    def tell_synced(self, bell: Bell) -> None:
+    def tell_synced(self, bell: Signal) -> None:
         """Notify a signal once the first list was processed."""
         self._waiting.append(bell)
 
@@ -206,23 +216,23 @@ class ListWatch:
         # Events were compacted away before they were read: only a new list shows the present state.
         except Expired:
             self._seen = ""
-            await self._drop()
+            await self._close_watch()
         # Nothing was missed, so the next watch continues from the last resourceVersion without a list.
-        except Ended as ended:
+        except WatchEnded as ended:
             self._seen = ended.resource_version or self._seen
-            await self._drop()
+            await self._close_watch()
         except ApiError as error:
             # upstream 1.36: staging/src/k8s.io/client-go/tools/cache/reflector.go; differs: without jitter
             seconds = self._retries.when(self.kind)
-            self._outages.failed(self.name, error, seconds)
-            await self._drop()
+            self._unreachable_servers.failed(self.name, error, seconds)
+            await self._close_watch()
             self._retry_at = self._clock.monotonic() + seconds
 
     async def close(self) -> None:
         """Stop watching."""
-        await self._drop()
+        await self._close_watch()
 
-    async def _drop(self) -> None:
+    async def _close_watch(self) -> None:
         watch, self._watch = self._watch, None
         if watch is not None:
             await watch.close()
@@ -237,7 +247,7 @@ class ListWatch:
         # The watch notifies this worker directly, without a task that forwards its events.
         self._watch.bell = self.bell
         self._retries.forget(self.kind)
-        self._outages.answered(self.name)
+        self._unreachable_servers.answered(self.name)
 
     def _sync(self) -> None:
         if not self._synced:
@@ -275,48 +285,48 @@ class ListWatch:
         else:
             self._objects[key] = obj
         for index in self._indexes.values():
-            self._enter(index, key, old, None if event.type is EventType.DELETED else obj)
+            self._update_index(index, key, old, None if event.type is EventType.DELETED else obj)
         # After a relist or a gap the event type of the watch can disagree with the cache; the cache decides.
         kind = event.type
         if kind is not EventType.DELETED:
             kind = EventType.ADDED if old is None else EventType.MODIFIED
         change = Change(kind, obj, old)
         for number in range(len(self._handlers)):
-            self._hand(number, key, change)
+            self._call_handler(number, key, change)
 
-    def _enter(self, index: Index, key: Key, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
+    def _update_index(self, index: Index, key: Key, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
         try:
             index.replace(key, old, new)
         except Exception as error:
             self.bad.fail(self.name, self.kind, key, error)
 
-    def _hand(self, number: int, key: Key, change: Change) -> None:  # hot: per change, per handler
+    def _call_handler(self, number: int, key: Key, change: Change) -> None:  # hot: per change, per handler
         """Call one handler with a change; it may have missed changes of the object before."""
-        if self._refused and (number, key) in self._refused:
-            change = _since(change, self._refused.pop((number, key)))
+        if self._failed_handlers and (number, key) in self._failed_handlers:
+            change = _change_since(change, self._failed_handlers.pop((number, key)))
         handler = self._handlers[number]
         try:
             handler(change)
         # Handlers read objects of users; one malformed object must not end the informer for all others.
         except Exception as error:
-            if _blames_another(handler, change, error):
-                self._hand(number, key, change)
+            if _skips_other_object(handler, change, error):
+                self._call_handler(number, key, change)
                 return
             reader = name_of(handler)
             if change.type is EventType.DELETED:
                 self.bad.log(reader, self.kind, key, error)
             else:
-                self._refused[number, key] = change.old
+                self._failed_handlers[number, key] = change.old
                 self.bad.fail(reader, self.kind, key, error)
 
 
-def _blames_another(handler: Handler, change: Change, error: Exception) -> bool:
+def _skips_other_object(handler: Handler, change: Change, error: Exception) -> bool:
     """Return whether the handler's owner skips another object, which made it fail on this change."""
     # Only some owners of handlers (controllers, for one) can skip objects; functions and lambdas cannot.
     pass_over = getattr(getattr(handler, "__self__", None), "pass_over", None)
     if pass_over is None:
         return False
-    for obj in suspects(error):
+    for obj in find_suspects(error):
         if obj is change.object or obj is change.old:
             return False  # the failed function held nothing further in than the changed object
         if pass_over(obj, error):
@@ -324,7 +334,7 @@ def _blames_another(handler: Handler, change: Change, error: Exception) -> bool:
     return False
 
 
-def _since(change: Change, taken: ReadOnlyObject | None) -> Change:
+def _change_since(change: Change, taken: ReadOnlyObject | None) -> Change:
     """Return the change from the state that a handler processed last to the present one."""
     if change.type is EventType.DELETED:
         return Change(EventType.DELETED, taken or change.object, taken or change.object)
@@ -341,27 +351,27 @@ def _key(obj: ReadOnlyObject) -> Key | None:
     return key
 
 
-def _namespace(obj: ReadOnlyObject) -> tuple[str, ...]:
+def _index_by_namespace(obj: ReadOnlyObject) -> tuple[str, ...]:
     return (obj["metadata"].get("namespace", ""),)
 
 
-class Caches:
+class InformerFactory:
     """Informers that the parts of one component share: one per kind and selection."""
 
     def __init__(
-        self, client: Client, clock: Clock, *, owner: str, batch_max: int = 0, board: LoopBoard | None = None
+        self, client: Client, clock: Clock, *, owner: str, batch_max: int = 0, board: HotLoops | None = None
     ) -> None:
         """Report objects that cannot be read as hot loops."""
         self._client, self._clock, self._owner, self._batch_max = client, clock, owner, batch_max
-        self.outages = Outages(owner)
+        self.outages = UnreachableServers(owner)
         self.bad = BadObjects(board)
-        self._caches: dict[tuple[str, Selection], ListWatch] = {}
+        self._caches: dict[tuple[str, Selection], Informer] = {}
 
-    def of(self, kind: str, selection: Selection = EVERYTHING) -> ListWatch:
+    def of(self, kind: str, selection: Selection = EVERYTHING) -> Informer:
         """Return the informer of a kind, created on first use, before the component's workers run."""
         key = (kind, selection)
         if key not in self._caches:
-            self._caches[key] = ListWatch(
+            self._caches[key] = Informer(
                 self._client,
                 kind,
                 self._clock,
@@ -375,14 +385,14 @@ class Caches:
 
     def blame(self, reader: str, error: Exception, *, own: Key) -> bool:
         """Hide the object that most likely made a reader fail on a pod; False if that is the pod or unknown."""
-        for obj in suspects(error, lambda one: one.get("kind") == "Pod" and _key(one) == own):
+        for obj in find_suspects(error, lambda one: one.get("kind") == "Pod" and _key(one) == own):
             for cache in self._caches.values():
                 if cache.holds(obj) and cache.hide(obj, reader, error):
                     return True
         return False
 
     @property
-    def workers(self) -> list[ListWatch]:
+    def workers(self) -> list[Informer]:
         """Informers, as workers."""
         return list(self._caches.values())
 

@@ -10,7 +10,7 @@ from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.events import EventNames
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.rate_limits import TokenBucket
+from mockkube.runtime.rate_limits import BucketRateLimiter
 
 REMEMBERED_MAX: Final = 4096
 # Number of distinct messages from which on events are combined.
@@ -32,7 +32,7 @@ class Correlated:
 
 
 @dataclass(slots=True)
-class _Similar:
+class _AggregateRecord:
     """Distinct messages with the same source, object and reason."""
 
     at: float
@@ -40,7 +40,7 @@ class _Similar:
 
 
 @dataclass(frozen=True, slots=True)
-class _Observed:
+class _EventLog:
     """Stored event that equal ones are counted in."""
 
     name: str
@@ -48,44 +48,44 @@ class _Observed:
     count: int
 
 
-class Correlator:
+class EventCorrelator:
     """Events that one component recorded lately, by object and reason."""
 
     def __init__(self, clock: Clock, names: EventNames) -> None:
         self._clock, self._names = clock, names
-        self._similar: LRUCache[_Key, _Similar] = LRUCache(REMEMBERED_MAX)
-        self._observed: LRUCache[_Key, _Observed] = LRUCache(REMEMBERED_MAX)
-        self._budgets: LRUCache[_Key, TokenBucket] = LRUCache(REMEMBERED_MAX)
+        self._similar: LRUCache[_Key, _AggregateRecord] = LRUCache(REMEMBERED_MAX)
+        self._observed: LRUCache[_Key, _EventLog] = LRUCache(REMEMBERED_MAX)
+        self._rate_limiters: LRUCache[_Key, BucketRateLimiter] = LRUCache(REMEMBERED_MAX)
 
     def correlate(self, event: Object) -> Correlated | None:
         """Return the event to write for a recorded one; None if the object has too many events."""
-        event, key = self._combined(event)
-        correlated = self._counted(event, key)
-        return correlated if self._budget(correlated.event).take() else None
+        event, key = self._aggregate(event)
+        correlated = self._observe(event, key)
+        return correlated if self._rate_limiter(correlated.event).take() else None
 
     def written(self, event: ReadOnlyObject) -> None:
         """Remember an event as the server stored it."""
-        self._remember(_whole_key(event), event)
+        self._remember(_event_key(event), event)
 
-    def _combined(self, event: Object) -> tuple[Object, _Key]:
+    def _aggregate(self, event: Object) -> tuple[Object, _Key]:
         """Return the event, or one that combines all that differ only in the message, and its key."""
-        now, key = self._clock.monotonic(), _reason_key(event)
+        now, key = self._clock.monotonic(), _aggregate_key(event)
         similar = self._similar.get(key)
         if similar is None or now - similar.at > SIMILAR_SECONDS:
-            similar = _Similar(now)
+            similar = _AggregateRecord(now)
         similar.messages[event["message"]] = None
         similar.at = now
         self._similar[key] = similar
         # Fewer than ten distinct messages within ten minutes are separate events; from the tenth on one event combines
         # them.
         if len(similar.messages) < SIMILAR_MAX:
-            return event, _whole_key(event)
+            return event, _event_key(event)
         # Upstream keeps the set of messages at its maximum by dropping one: the next distinct message is combined
         # again.
         del similar.messages[next(iter(similar.messages))]
-        return self._combination(event), key
+        return self._combine(event), key
 
-    def _combination(self, event: Object) -> Object:
+    def _combine(self, event: Object) -> Object:
         """Return the event that combines similar ones."""
         about, moment = event["involvedObject"], render_time(self._clock.now())
         kept = {name: event[name] for name in ("kind", "apiVersion", "type", "reason", "source")}
@@ -101,7 +101,7 @@ class Correlator:
             "reportingInstance": "",
         }
 
-    def _counted(self, event: Object, key: _Key) -> Correlated:
+    def _observe(self, event: Object, key: _Key) -> Correlated:
         """Return the event as new, or as a patch of the equal one that was recorded before."""
         known = self._observed.get(key)
         if known is None:
@@ -118,33 +118,33 @@ class Correlator:
         return Correlated(event, {name: event[name] for name in ("count", "lastTimestamp", "message")})
 
     def _remember(self, key: _Key, event: ReadOnlyObject) -> None:
-        self._observed[key] = _Observed(event["metadata"]["name"], event["firstTimestamp"], event["count"])
+        self._observed[key] = _EventLog(event["metadata"]["name"], event["firstTimestamp"], event["count"])
 
-    def _budget(self, event: ReadOnlyObject) -> TokenBucket:
+    def _rate_limiter(self, event: ReadOnlyObject) -> BucketRateLimiter:
         # The type is part of the key, so a flood of normal events does not silence warnings.
-        key = (*_origin(event), *_about(event), event["type"])
-        budget = self._budgets.get(key)
+        key = (*_source_key(event), *_object_key(event), event["type"])
+        budget = self._rate_limiters.get(key)
         if budget is None:
-            budget = self._budgets[key] = TokenBucket(self._clock, PER_SECOND, BURST)
+            budget = self._rate_limiters[key] = BucketRateLimiter(self._clock, PER_SECOND, BURST)
         return budget
 
 
-def _origin(event: ReadOnlyObject) -> _Key:
+def _source_key(event: ReadOnlyObject) -> _Key:
     source: Any = event.get("source", {})
     return source.get("component", ""), source.get("host", "")
 
 
-def _about(event: ReadOnlyObject) -> _Key:
+def _object_key(event: ReadOnlyObject) -> _Key:
     about = event["involvedObject"]
     return tuple(about.get(name, "") for name in ("kind", "namespace", "name", "uid", "apiVersion"))
 
 
-def _reason_key(event: ReadOnlyObject) -> _Key:
+def _aggregate_key(event: ReadOnlyObject) -> _Key:
     reporter = (event["reportingComponent"], event["reportingInstance"])
-    return (*_origin(event), *_about(event), event["type"], event.get("reason", ""), *reporter)
+    return (*_source_key(event), *_object_key(event), event["type"], event.get("reason", ""), *reporter)
 
 
-def _whole_key(event: ReadOnlyObject) -> _Key:
+def _event_key(event: ReadOnlyObject) -> _Key:
     path = event["involvedObject"].get("fieldPath", "")
     content = (event["type"], event.get("reason", ""), event.get("message", ""))
-    return (*_origin(event), *_about(event), path, *content)
+    return (*_source_key(event), *_object_key(event), path, *content)

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from mockkube.api.catalogue import KINDS
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key
-from mockkube.client.sight import Lens, Sight, unchanged
+from mockkube.client.sight import ObjectDecoder, VersionedDecoder, unchanged
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 ROOTS: Final = ("/api", "/apis")
@@ -26,7 +26,7 @@ class Served:
     namespaced: bool
     # apiVersion and kind of the body that each subresource takes.
     bodies: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    lens: Lens = unchanged
+    lens: ObjectDecoder = unchanged
 
     @property
     def api_version(self) -> str:
@@ -46,17 +46,17 @@ class Served:
         return {**obj, "kind": kind, "apiVersion": api_version}
 
 
-def served_kinds(documents: Iterable[ReadOnlyObject], sight: Sight | None) -> dict[str, Served]:
+def served_kinds(documents: Iterable[ReadOnlyObject], sight: VersionedDecoder | None) -> dict[str, Served]:
     """Return the served kinds by `Pod` and `Event.events.k8s.io`, each in the first version both sides know."""
     found: dict[str, Served] = {}
-    for one in _all(documents, sight):
+    for one in _all_resources(documents, sight):
         # Groups and versions come in the server's order of preference, and the first wins, as in upstream's RESTMapper.
         found.setdefault(one.kind, one)
         found.setdefault(f"{one.kind}.{one.group}", one)
     return found
 
 
-def _all(documents: Iterable[ReadOnlyObject], sight: Sight | None) -> Iterator[Served]:
+def _all_resources(documents: Iterable[ReadOnlyObject], sight: VersionedDecoder | None) -> Iterator[Served]:
     for document in documents:
         for group in document.get("items", ()):
             name = group["metadata"].get("name", "")
@@ -67,7 +67,7 @@ def _all(documents: Iterable[ReadOnlyObject], sight: Sight | None) -> Iterator[S
                         yield served
 
 
-def _served(group: str, version: str, resource: Mapping[str, Any], sight: Sight | None) -> Served | None:
+def _served(group: str, version: str, resource: Mapping[str, Any], sight: VersionedDecoder | None) -> Served | None:
     """Return a resource of discovery; None for a built-in kind that the component's version lacks."""
     kind = resource["responseKind"]["kind"]
     # Kinds that are not built in belong to CRDs: no version of a component has their types, and all may use them.
@@ -79,12 +79,12 @@ def _served(group: str, version: str, resource: Mapping[str, Any], sight: Sight 
         kind=kind,
         plural=resource["resource"],
         namespaced=resource["scope"] == "Namespaced",
-        bodies=dict(_bodies(group, version, resource)),
+        bodies=dict(_subresource_bodies(group, version, resource)),
         lens=unchanged if sight is None else sight.lens(group, version, kind),
     )
 
 
-def _bodies(group: str, version: str, resource: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, str]]]:
+def _subresource_bodies(group: str, version: str, resource: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, str]]]:
     for sub in resource.get("subresources", ()):
         response_kind = sub.get("responseKind") or {}
         where = (response_kind.get("group") or group, response_kind.get("version") or version)

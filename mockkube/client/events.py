@@ -50,15 +50,15 @@ class EventNames:
 
     # upstream 1.36: staging/src/k8s.io/client-go/tools/record/util/util.go
     def __init__(self, clock: Clock, chance: Chance) -> None:
-        self._clock, self._chance = clock, chance
-        self._late = chance.random.randrange(_SPREAD_NANOSECONDS)
+        self._clock, self._random = clock, chance
+        self._offset_nanoseconds = chance.random.randrange(_SPREAD_NANOSECONDS)
         self._last = 0
 
     def name(self, about: str) -> str:
         """Return a name for an event about the object called `about`."""
-        moment = (self._clock.now() - _EPOCH) // _MICROSECOND * 1000 + self._late
+        moment = (self._clock.now() - _EPOCH) // _MICROSECOND * 1000 + self._offset_nanoseconds
         self._last = moment = max(moment, self._last + 1)
         name = f"{about}.{moment:x}"
         # Names of objects that are no DNS subdomain (RBAC names contain colons) make no valid event name; upstream uses
         # a UUID for these.
-        return self._chance.uid() if names.dns_subdomain(name) else name
+        return self._random.uid() if names.check_dns_subdomain(name) else name

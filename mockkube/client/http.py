@@ -11,20 +11,20 @@ from yarl import URL
 
 from mockkube.api.errors import NotFound, Unavailable
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.answers import error_of
+from mockkube.client.answers import error_from_status
 from mockkube.client.discovery import AGGREGATED, ROOTS, Served, served_kinds
 from mockkube.client.http_watch import HttpWatch
 from mockkube.client.kubeconfig import Access
 from mockkube.client.protocol import DEFAULT, EVERYTHING, Deletion, Key, Listed, PatchType, Selection, key_of
-from mockkube.client.sight import Sight
+from mockkube.client.sight import VersionedDecoder
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.rate_limits import TokenBucket
+from mockkube.runtime.rate_limits import BucketRateLimiter
 
-_ANSWERING: Final = aiohttp.ClientTimeout(total=60.0)
+_REQUEST_TIMEOUT: Final = aiohttp.ClientTimeout(total=60.0)
 # A watch has no total timeout: the server ends it when it likes.
-_CONNECTING: Final = aiohttp.ClientTimeout(total=None, sock_connect=10.0)
+_WATCH_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10.0)
 _JSON: Final = "application/json"
-_BROKEN: Final = (aiohttp.ClientError, OSError, TimeoutError)
+_CONNECTION_ERRORS: Final = (aiohttp.ClientError, OSError, TimeoutError)
 
 
 class HttpClient:
@@ -39,12 +39,12 @@ class HttpClient:
         access: Access,
         user_agent: str,
         *,
-        sight: Sight | None = None,
+        sight: VersionedDecoder | None = None,
         clock: Clock | None = None,
-        limits: TokenBucket | None = None,
+        limits: BucketRateLimiter | None = None,
     ) -> None:
         assert limits is None or clock is not None, "a client with a rate limit needs a clock"
-        self._access, self._sight, self._clock, self._limits = access, sight, clock, limits
+        self._access, self._decoder, self._clock, self._rate_limiter = access, sight, clock, limits
         self._manager = user_agent.partition("/")[0]
         self._headers = {"User-Agent": user_agent, "Accept": _JSON}
         if access.token:
@@ -75,27 +75,27 @@ class HttpClient:
 
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
         """Return the stored object."""
-        served = await self._served(kind)
-        return served.lens(await self._ask("GET", served.path(key)))
+        served = await self._discover(kind)
+        return served.lens(await self._request_json("GET", served.path(key)))
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
         """Return the selected objects, and the resourceVersion of the list."""
-        served = await self._served(kind)
-        listed = await self._ask("GET", served.path(Key(selection.namespace, "")), query=_query(selection))
+        served = await self._discover(kind)
+        listed = await self._request_json("GET", served.path(Key(selection.namespace, "")), query=_query(selection))
         # Items of a list carry neither kind nor apiVersion, which decoding and owner references need.
         items = [served.lens(served.named(item)) for item in listed.get("items") or ()]
         return Listed(items, listed["metadata"]["resourceVersion"])
 
     async def watch(self, kind: str, selection: Selection, after: str) -> HttpWatch:
         """Watch from a resourceVersion on; raise Expired when that was compacted."""
-        served = await self._served(kind)
+        served = await self._discover(kind)
         query = {**_query(selection), "watch": "true", "allowWatchBookmarks": "true", "resourceVersion": after}
         path = served.path(Key(selection.namespace, ""))
         # The first response is awaited here so that Expired and Forbidden are raised to the caller and not in the
         # reading task.
-        response = await self._sent("GET", path, query=query, patience=_CONNECTING)
+        response = await self._request("GET", path, query=query, patience=_WATCH_TIMEOUT)
         if response.status != 200:
-            raise error_of(await _read(response), response.status)
+            raise error_from_status(await _read_body(response), response.status)
         watch = HttpWatch(response, served, after)
         self._watches[watch] = None
         watch.task = self._group.create_task(watch.follow())
@@ -104,51 +104,51 @@ class HttpClient:
 
     async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
         """Create the object, or post it to the subresource of the object `name`."""
-        served = await self._served(kind)
+        served = await self._discover(kind)
         metadata = obj.get("metadata", {})
         about = (name or metadata.get("name", "")) if subresource else ""
         path = served.path(Key(metadata.get("namespace", ""), about), subresource)
-        answer = await self._ask("POST", path, body=served.named(obj, subresource))
+        answer = await self._request_json("POST", path, body=served.named(obj, subresource))
         return answer if subresource else served.lens(answer)
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
         """Replace the object; Conflict if its resourceVersion is set and is not the stored one."""
-        served = await self._served(kind)
+        served = await self._discover(kind)
         body = served.named(obj, subresource)
-        answer = await self._ask("PUT", served.path(key_of(obj), subresource), body=body)
+        answer = await self._request_json("PUT", served.path(key_of(obj), subresource), body=body)
         return _seen(served, answer)
 
     async def patch(
         self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
         """Patch the object."""
-        served = await self._served(kind)
+        served = await self._discover(kind)
         query = {"fieldManager": self._manager} if media is PatchType.APPLY else {}
         path = served.path(key, subresource)
-        return _seen(served, await self._ask("PATCH", path, query=query, body=patch, media=media))
+        return _seen(served, await self._request_json("PATCH", path, query=query, body=patch, media=media))
 
     async def delete(self, kind: str, key: Key, how: Deletion = DEFAULT) -> None:
         """Delete the object; it may stay until its finalizers are removed or its grace period is over."""
-        served = await self._served(kind)
-        await self._ask("DELETE", served.path(key), body=_options(how))
+        served = await self._discover(kind)
+        await self._request_json("DELETE", served.path(key), body=_delete_options(how))
 
     async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DEFAULT) -> None:
         """Delete all selected objects."""
-        served = await self._served(kind)
+        served = await self._discover(kind)
         path = served.path(Key(selection.namespace, ""))
-        await self._ask("DELETE", path, query=_query(selection), body=_options(how))
+        await self._request_json("DELETE", path, query=_query(selection), body=_delete_options(how))
 
-    async def _served(self, kind: str) -> Served:
+    async def _discover(self, kind: str) -> Served:
         """Return the served kind; an unknown one is discovered again, for its CRD may be new."""
         if kind not in self._kinds:
-            documents = [await self._ask("GET", root, accept=AGGREGATED) for root in ROOTS]
-            self._kinds = served_kinds(documents, self._sight)
+            documents = [await self._request_json("GET", root, accept=AGGREGATED) for root in ROOTS]
+            self._kinds = served_kinds(documents, self._decoder)
         served = self._kinds.get(kind)
         if served is None:
             raise NotFound.path()
         return served
 
-    async def _ask(
+    async def _request_json(
         self,
         method: str,
         path: str,
@@ -160,13 +160,13 @@ class HttpClient:
     ) -> Any:
         """Send a request and return its JSON body; raise the API error of a failure."""
         headers = {"Accept": accept} | ({"Content-Type": media} if body is not None else {})
-        response = await self._sent(method, path, query=query, body=body, headers=headers)
-        answer = await _read(response)
+        response = await self._request(method, path, query=query, body=body, headers=headers)
+        answer = await _read_body(response)
         if response.status >= 400:
-            raise error_of(answer, response.status)
+            raise error_from_status(answer, response.status)
         return answer
 
-    async def _sent(
+    async def _request(
         self,
         method: str,
         path: str,
@@ -174,12 +174,12 @@ class HttpClient:
         query: Mapping[str, str] | None = None,
         body: object = None,
         headers: Mapping[str, str] | None = None,
-        patience: aiohttp.ClientTimeout = _ANSWERING,
+        patience: aiohttp.ClientTimeout = _REQUEST_TIMEOUT,
     ) -> aiohttp.ClientResponse:
         """Send a request and return the open response; Unavailable if the server cannot be reached."""
         assert self._session is not None, "use the client inside its async with block"
-        if self._limits is not None and self._clock is not None:
-            await self._clock.sleep(self._limits.when(None))
+        if self._rate_limiter is not None and self._clock is not None:
+            await self._clock.sleep(self._rate_limiter.when(None))
         # Paths are quoted already; without `encoded` yarl would quote them a second time.
         url = URL(self._access.server + path, encoded=True).with_query(query or {})
         data = None if body is None else orjson.dumps(body)
@@ -188,15 +188,15 @@ class HttpClient:
             return await self._session.request(
                 method, url, data=data, headers=headers, timeout=patience, server_hostname=name
             )
-        except _BROKEN as error:
+        except _CONNECTION_ERRORS as error:
             raise Unavailable(f"{self._access.server}: {error or type(error).__name__}") from error
 
 
-async def _read(response: aiohttp.ClientResponse) -> Any:
+async def _read_body(response: aiohttp.ClientResponse) -> Any:
     """Return the body as JSON, or as text if it is not JSON."""
     try:
         body = await response.read()
-    except _BROKEN as error:
+    except _CONNECTION_ERRORS as error:
         raise Unavailable(f"the response was cut off: {error}") from error
     try:
         return orjson.loads(body)
@@ -214,7 +214,7 @@ def _query(selection: Selection) -> dict[str, str]:
     return {name: value for name, value in given.items() if value}
 
 
-def _options(how: Deletion) -> Object:
+def _delete_options(how: Deletion) -> Object:
     preconditions = {"uid": how.uid, "resourceVersion": how.resource_version}
     wanted = {
         "gracePeriodSeconds": how.grace_seconds,

@@ -9,26 +9,26 @@ import aiohttp
 import orjson
 
 from mockkube.api.errors import ApiError, Expired
-from mockkube.client.answers import error_of
+from mockkube.client.answers import error_from_status
 from mockkube.client.discovery import Served
-from mockkube.client.protocol import Ended, EventType, WatchEvent
-from mockkube.runtime.steps import Bell
+from mockkube.client.protocol import EventType, WatchEnded, WatchEvent
+from mockkube.runtime.steps import Signal
 
 # Events read and not yet taken. With a full buffer the reading task stops, so TCP flow control slows the server, which
 # may end the watch.
 PENDING_MAX: Final = 10_000
 _BOOKMARK: Final = "BOOKMARK"
 _ERROR: Final = "ERROR"
-_BROKEN: Final = (aiohttp.ClientError, OSError, TimeoutError, ValueError)
+_CONNECTION_ERRORS: Final = (aiohttp.ClientError, OSError, TimeoutError, ValueError)
 
 
 class HttpWatch:
     """One open watch; the client owns the task that runs `read`."""
 
     def __init__(self, response: aiohttp.ClientResponse, served: Served, after: str) -> None:
-        self.bell = Bell()
+        self.bell = Signal()
         self._response, self._served = response, served
-        self._waiting: deque[WatchEvent] = deque()
+        self._pending: deque[WatchEvent] = deque()
         self._seen = after
         self._end: Exception | None = None
         self._taken = asyncio.Event()
@@ -36,11 +36,11 @@ class HttpWatch:
 
     def ready(self) -> bool:
         """Return whether `take` returns events or raises."""
-        return bool(self._waiting) or self._end is not None
+        return bool(self._pending) or self._end is not None
 
     def take(self, count_max: int = 0) -> list[WatchEvent]:
         """Return the events that have arrived, in order; raise Expired or WatchEnded after the last."""
-        waiting = self._waiting
+        waiting = self._pending
         # Events that arrived before the end are delivered first; only then is the end raised.
         if not waiting and self._end is not None:
             raise self._end
@@ -51,8 +51,8 @@ class HttpWatch:
 
     async def close(self) -> None:
         """Stop watching; the reading task has ended when this returns."""
-        self._waiting.clear()
-        self._end = Ended()
+        self._pending.clear()
+        self._end = WatchEnded()
         if self.task is not None and not self.task.done():
             self.task.cancel()
             await asyncio.wait([self.task])
@@ -63,32 +63,32 @@ class HttpWatch:
         end: Exception | None = None
         try:
             async for line in _lines(self._response.content):
-                await self._room()
+                await self._wait_for_room()
                 self._receive(orjson.loads(line))
         except ApiError as error:
             end = error if isinstance(error, Expired) else None
         # A broken connection is an ordinary end: a watch from the last resourceVersion delivers the rest.
-        except _BROKEN:
+        except _CONNECTION_ERRORS:
             pass
         finally:
             self._response.close()
             # `close` may have set the end already, and it wins.
-            self._end = self._end or end or Ended(self._seen)
+            self._end = self._end or end or WatchEnded(self._seen)
             self.bell.ring()
 
-    async def _room(self) -> None:
-        while len(self._waiting) >= PENDING_MAX:
+    async def _wait_for_room(self) -> None:
+        while len(self._pending) >= PENDING_MAX:
             self._taken.clear()
             await self._taken.wait()
 
     def _receive(self, event: Any) -> None:
         kind, obj = event["type"], event["object"]
         if kind == _ERROR:
-            raise error_of(obj, obj.get("code", 500))
+            raise error_from_status(obj, obj.get("code", 500))
         # Bookmarks deliver nothing but move the resourceVersion on, so that a later watch does not find it compacted.
         self._seen = obj["metadata"]["resourceVersion"]
         if kind != _BOOKMARK:
-            self._waiting.append(WatchEvent(EventType(kind), self._served.lens(obj)))
+            self._pending.append(WatchEvent(EventType(kind), self._served.lens(obj)))
             self.bell.ring()
 
 

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.features.versions import Version, binary_text
+from mockkube.features.versions import Version, binary_version
 
 AUTHENTICATED: Final = "system:authenticated"
 MASTERS: Final = "system:masters"
@@ -24,7 +24,7 @@ class Identity:
 
 def user_agent(program: str, version: Version) -> str:
     """Return the user agent that a binary of a version sends."""
-    return f"{program}/v{binary_text(version)} (linux/amd64) kubernetes/mockkube"
+    return f"{program}/v{binary_version(version)} (linux/amd64) kubernetes/mockkube"
 
 
 def scheduler(version: Version) -> Identity:

@@ -49,13 +49,13 @@ class Access:
                 context.verify_mode = ssl.CERT_NONE
             subject = "client certificate"
             if self.certificate:
-                _load(context, self.certificate, self.key)
+                _load_client_certificate(context, self.certificate, self.key)
         except (ssl.SSLError, ValueError):
             raise KubeconfigError(f"the {subject} for {self.server} cannot be read: give one in PEM form") from None
         return context
 
 
-def _load(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+def _load_client_certificate(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """Load a client certificate into the context."""
     # Python's ssl module loads certificates from files only. The temporary file is readable by this user alone and is
     # removed immediately.
@@ -67,14 +67,14 @@ def _load(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
 
 def read(path: Path, context: str = "") -> Access:
     """Return the access settings of a context, by default the current one; raise KubeconfigError."""
-    config = _parsed(path)
+    config = _parse_file(path)
     name = context or config.get("current-context") or ""
     if not name:
         raise _refused(path, "it has no current context", "set one with `kubectl config use-context`")
-    return _Reading(path, config).access(name)
+    return _Kubeconfig(path, config).access(name)
 
 
-def _parsed(path: Path) -> dict[str, Any]:
+def _parse_file(path: Path) -> dict[str, Any]:
     try:
         config = yaml.load(path.read_bytes(), Loader=_LOADER)
     except OSError as error:
@@ -87,7 +87,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _Kubeconfig:
     """One parsed kubeconfig; paths in it are relative to its directory."""
 
     path: Path
@@ -95,11 +95,11 @@ class _Reading:
 
     def access(self, context: str) -> Access:
         """Return server, certificates and credentials of a context."""
-        chosen = self._entry("context", context)
+        chosen = self._find_entry("context", context)
         cluster_name, user_name = str(chosen.get("cluster", "")), str(chosen.get("user", ""))
-        cluster = self._entry("cluster", cluster_name)
+        cluster = self._find_entry("cluster", cluster_name)
         # A context without a user is valid: requests are anonymous then.
-        user = self._entry("user", user_name) if user_name else {}
+        user = self._find_entry("user", user_name) if user_name else {}
         server = str(cluster.get("server") or "").rstrip("/")
         if not server.startswith(("http://", "https://")):
             raise self._refused(f"cluster {cluster_name!r} has no server that begins with http", "name one")
@@ -109,15 +109,15 @@ class _Reading:
                 raise self._refused(f"user {user_name!r} {problem} ({key})", "give it a token or a client certificate")
         return Access(
             server=server,
-            authority=self._bytes(cluster, "certificate-authority"),
+            authority=self._read_data(cluster, "certificate-authority"),
             insecure=bool(cluster.get("insecure-skip-tls-verify")),
             server_name=str(cluster.get("tls-server-name") or ""),
-            certificate=self._bytes(user, "client-certificate"),
-            key=self._bytes(user, "client-key"),
-            token=self._token(user),
+            certificate=self._read_data(user, "client-certificate"),
+            key=self._read_data(user, "client-key"),
+            token=self._read_token(user),
         )
 
-    def _entry(self, section: str, name: str) -> Mapping[str, Any]:
+    def _find_entry(self, section: str, name: str) -> Mapping[str, Any]:
         for entry in self.config.get(f"{section}s") or ():
             if isinstance(entry, dict) and entry.get("name") == name:
                 found = entry.get(section) or {}
@@ -126,21 +126,21 @@ class _Reading:
         known = [str(entry.get("name")) for entry in self.config.get(f"{section}s") or () if isinstance(entry, dict)]
         raise self._refused(f"there is no {section} {name!r}", f"choose one of: {', '.join(known) or 'none'}")
 
-    def _bytes(self, entry: Mapping[str, Any], name: str) -> bytes:
+    def _read_data(self, entry: Mapping[str, Any], name: str) -> bytes:
         """Return the inline `-data` of a field, else the content of the file it names."""
         if data := entry.get(f"{name}-data"):
             try:
                 return b64decode(str(data), validate=True)
             except ValueError:
                 raise self._refused(f"{name}-data is not base64", "correct it") from None
-        return self._file(str(entry[name])) if entry.get(name) else b""
+        return self._read_file(str(entry[name])) if entry.get(name) else b""
 
-    def _token(self, user: Mapping[str, Any]) -> str:
+    def _read_token(self, user: Mapping[str, Any]) -> str:
         if token := user.get("token"):
             return str(token)
-        return self._file(str(user["tokenFile"])).decode().strip() if user.get("tokenFile") else ""
+        return self._read_file(str(user["tokenFile"])).decode().strip() if user.get("tokenFile") else ""
 
-    def _file(self, name: str) -> bytes:
+    def _read_file(self, name: str) -> bytes:
         try:
             return (self.path.parent / name).read_bytes()
         except OSError as error:

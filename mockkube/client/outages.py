@@ -8,12 +8,12 @@ from mockkube.api.errors import ApiError, Unavailable
 _LOG: Final = logging.getLogger("mockkube.client")
 
 
-class Outages:
+class UnreachableServers:
     """Servers and kinds with failures that one component has logged."""
 
     def __init__(self, owner: str) -> None:
         self._owner = owner
-        self._told: dict[str, None] = {}
+        self._logged: dict[str, None] = {}
 
     def failed(self, name: str, error: ApiError, seconds: float) -> None:
         """Log that an informer's request failed and is retried after so many seconds.
@@ -22,12 +22,12 @@ class Outages:
         error answer concerns one informer. Repetitions are logged for debugging only.
         """
         subject = self._owner if isinstance(error, Unavailable) else name
-        level = logging.DEBUG if subject in self._told else logging.WARNING
-        self._told[subject] = None
+        level = logging.DEBUG if subject in self._logged else logging.WARNING
+        self._logged[subject] = None
         shown = name if level == logging.DEBUG else subject
         _LOG.log(level, "%s: %s; retrying in %.1f s", shown, error, seconds)
 
     def answered(self, name: str) -> None:
         """Forget the failures of an informer that succeeded, so that the next one is logged again."""
-        self._told.pop(name, None)
-        self._told.pop(self._owner, None)
+        self._logged.pop(name, None)
+        self._logged.pop(self._owner, None)

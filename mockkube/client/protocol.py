@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 
 
 class Key(NamedTuple):
@@ -95,12 +95,12 @@ class Watch(Protocol):
     """Open watch: changes in revision order, each once, without a gap, until it ends."""
 
     @property
-    def bell(self) -> Bell:
+    def bell(self) -> Signal:
         """Notified when there may be something to take; the watcher may replace it by its own."""
         ...
 
     @bell.setter
-    def bell(self, bell: Bell) -> None: ...
+    def bell(self, bell: Signal) -> None: ...
 
     def ready(self) -> bool:
         """Return whether `take` returns events or raises."""
@@ -119,7 +119,7 @@ class Watch(Protocol):
         ...
 
 
-class Ended(Exception):
+class WatchEnded(Exception):
     """End of a watch; nothing was missed so far.
 
     `resource_version` is the last one the server sent, if it is newer than that of the last event (a bookmark).

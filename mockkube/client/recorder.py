@@ -9,13 +9,13 @@ from typing import Final
 from mockkube.api.errors import NotFound
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.correlator import Correlated, Correlator
+from mockkube.client.correlator import Correlated, EventCorrelator
 from mockkube.client.events import EventNames, namespace_of, reference_to
-from mockkube.client.outbox import Outbox
+from mockkube.client.outbox import EventSink
 from mockkube.client.protocol import Client, key_of
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 
 _KIND: Final = "Event"
 
@@ -29,8 +29,8 @@ class EventRecorder:
         self.component = component
         self._client, self._clock = client, clock
         self._names = EventNames(clock, chance)
-        self._correlator = Correlator(clock, self._names)
-        self._outbox = Outbox(clock, chance, self._write)
+        self._correlator = EventCorrelator(clock, self._names)
+        self._sink = EventSink(clock, chance, self._write)
         # Result of the correlator for the first event in the queue: a retry must not count the event a second time.
         self._correlated: tuple[Object, Correlated | None] | None = None
 
@@ -53,7 +53,7 @@ class EventRecorder:
         }
         if annotations:
             metadata["annotations"] = dict(annotations)
-        self._outbox.put({
+        self._sink.put({
             "kind": _KIND,
             "apiVersion": "v1",
             "metadata": metadata,
@@ -70,21 +70,21 @@ class EventRecorder:
         })  # fmt: skip
 
     @property
-    def bell(self) -> Bell:
+    def bell(self) -> Signal:
         """Notified when an event was queued."""
-        return self._outbox.bell
+        return self._sink.bell
 
     def ready(self) -> bool:
         """Return whether an event can be written now."""
-        return self._outbox.ready()
+        return self._sink.ready()
 
     def wake_at(self) -> float | None:
         """Return when the next retry is due."""
-        return self._outbox.wake_at()
+        return self._sink.wake_at()
 
     async def step(self) -> None:
         """Write one event."""
-        await self._outbox.send()
+        await self._sink.send()
 
     async def _write(self, event: Object) -> None:
         if self._correlated is None or self._correlated[0] is not event:

@@ -5,15 +5,15 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.bad_objects import BadObjects
-from mockkube.client.cache import Handler, Index, Indexer, ListWatch
+from mockkube.client.cache import Handler, Index, Indexer, Informer
 from mockkube.client.protocol import Key, key_of
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 
 # Bound per kind and reader: a reader that fails on more objects than this is itself the culprit.
 HIDDEN_MAX: Final = 1000
 
 
-class Hidden:
+class HiddenObjects:
     """Objects that a reader skips until they change."""
 
     def __init__(self) -> None:
@@ -39,10 +39,10 @@ class Hidden:
         return [obj for obj in objects if obj not in self] if self._objects else objects
 
 
-class ScreenedIndex(Index):
+class FilteredIndexer(Index):
     """Index of an informer without its hidden objects."""
 
-    def __init__(self, index: Index, hidden: Hidden) -> None:
+    def __init__(self, index: Index, hidden: HiddenObjects) -> None:
         self._index, self._hidden = index, hidden
 
     def replace(self, key: Key, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
@@ -55,45 +55,45 @@ class ScreenedIndex(Index):
         return [obj for obj in objects if obj not in self._hidden] if self._hidden else objects
 
 
-class Screened(ListWatch):
+class FilteredInformer(Informer):
     """View of a shared informer without the hidden objects; event handlers still get all changes."""
 
-    def __init__(self, cache: ListWatch, bad: BadObjects) -> None:
+    def __init__(self, cache: Informer, bad: BadObjects) -> None:
         # The constructor of the base class is not called: everything is delegated to the shared informer.
         self.name, self.kind, self.bell = cache.name, cache.kind, cache.bell
-        self._cache, self.bad, self._hidden = cache, bad, Hidden()
+        self._informer, self.bad, self._hidden = cache, bad, HiddenObjects()
 
     @property
     def objects(self) -> Mapping[Key, ReadOnlyObject]:
         """Visible objects by key."""
-        objects = self._cache.objects
+        objects = self._informer.objects
         return {key: obj for key, obj in objects.items() if obj not in self._hidden} if self._hidden else objects
 
     @property
     def synced(self) -> bool:
         """True once the shared informer has synced."""
-        return self._cache.synced
+        return self._informer.synced
 
     def get(self, key: Key) -> ReadOnlyObject | None:
         """Return the cached object of a key, unless it is hidden."""
-        obj = self._cache.get(key)
+        obj = self._informer.get(key)
         return None if obj is not None and self._hidden and obj in self._hidden else obj
 
     def list(self, namespace: str = "") -> Sequence[ReadOnlyObject]:
         """Return the visible objects, of one namespace or of all."""
-        return self._hidden.visible(self._cache.list(namespace))
+        return self._hidden.visible(self._informer.list(namespace))
 
     def index(self, name: str, values: Indexer) -> Index:
         """Return the informer's index with this name, without hidden objects."""
-        return ScreenedIndex(self._cache.index(name, values), self._hidden)
+        return FilteredIndexer(self._informer.index(name, values), self._hidden)
 
     def subscribe(self, handler: Handler) -> None:
         """Call a handler for every change, hidden objects included."""
-        self._cache.subscribe(handler)
+        self._informer.subscribe(handler)
 
-    def tell_synced(self, bell: Bell) -> None:
+    def tell_synced(self, bell: Signal) -> None:
         """Notify a signal once the shared informer has synced."""
-        self._cache.tell_synced(bell)
+        self._informer.tell_synced(bell)
 
     def hide(self, obj: ReadOnlyObject, reader: str, error: Exception) -> bool:
         """Skip an object that the reader failed on until it changes; False if too many are skipped."""

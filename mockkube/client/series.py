@@ -13,11 +13,11 @@ from mockkube.api.errors import AlreadyExists, ApiError, NotFound, Unavailable
 from mockkube.api.times import render_micro_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.events import EventNames, namespace_of, reference_to
-from mockkube.client.outbox import Outbox, tell_rejected
+from mockkube.client.outbox import EventSink, log_rejected_event
 from mockkube.client.protocol import Client, key_of
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 
 FINISH_SECONDS: Final = 360.0
 REFRESH_SECONDS: Final = 1800.0
@@ -28,7 +28,7 @@ _Key = tuple[str, ...]
 
 
 @dataclass(slots=True)
-class _Known:
+class _EventSeries:
     """Recorded event, with number and time of the equal ones since."""
 
     event: Object
@@ -37,7 +37,7 @@ class _Known:
     latest: Object
     count: int = 1
 
-    def written_out(self) -> Object:
+    def to_object(self) -> Object:
         """Return the event, with its series from the second occurrence on."""
         if self.count == 1:
             return self.event
@@ -56,8 +56,8 @@ class SeriesRecorder:
         self._at_once = at_once
         self._client, self._clock, self._host = client, clock, host
         self._names = EventNames(clock, chance)
-        self._outbox = Outbox(clock, chance, self._write)
-        self._known: dict[_Key, _Known] = {}
+        self._sink = EventSink(clock, chance, self._write)
+        self._series: dict[_Key, _EventSeries] = {}
         now = clock.monotonic()
         self._finish_at, self._refresh_at = now + FINISH_SECONDS, now + REFRESH_SECONDS
 
@@ -92,28 +92,28 @@ class SeriesRecorder:
         }
         if related is not None:
             event["related"] = reference_to(related)
-        self._outbox.put(event)
+        self._sink.put(event)
 
     @property
-    def bell(self) -> Bell:
+    def bell(self) -> Signal:
         """Notified when an event was queued."""
-        return self._outbox.bell
+        return self._sink.bell
 
     def ready(self) -> bool:
         """Return whether an event can be written, or series are to be refreshed."""
-        return self._outbox.ready() or (bool(self._known) and self._tick_at() <= self._clock.monotonic())
+        return self._sink.ready() or (bool(self._series) and self._tick_at() <= self._clock.monotonic())
 
     def wake_at(self) -> float | None:
         """Return when a series is to be written again, or a retry is due."""
-        moments = [moment for moment in (self._outbox.wake_at(),) if moment is not None]
-        if self._known:
+        moments = [moment for moment in (self._sink.wake_at(),) if moment is not None]
+        if self._series:
             moments.append(self._tick_at())
         return min(moments, default=None)
 
     async def step(self) -> None:
         """Write one batch of events, or refresh and finish series."""
-        if self._outbox.ready():
-            await self._outbox.send(self._at_once)
+        if self._sink.ready():
+            await self._sink.send(self._at_once)
             return
         now = self._clock.monotonic()
         if self._refresh_at <= now:
@@ -128,8 +128,8 @@ class SeriesRecorder:
 
     async def _write(self, event: Object) -> None:
         """Write a new event, or the start of a series; count all further ones."""
-        key, now = _key(event), self._clock.now()
-        known = self._known.setdefault(key, _Known(event, now, event))
+        key, now = _series_key(event), self._clock.now()
+        known = self._series.setdefault(key, _EventSeries(event, now, event))
         if known.latest is not event:
             known.latest, known.at, known.count = event, now, known.count + 1
         if known.count == 1:
@@ -138,8 +138,8 @@ class SeriesRecorder:
         elif known.count == 2:
             await self._send_series(known)
 
-    async def _send_series(self, known: _Known) -> None:
-        event = known.written_out()
+    async def _send_series(self, known: _EventSeries) -> None:
+        event = known.to_object()
         try:
             await self._client.patch(_KIND, key_of(event), {"series": event["series"]})
         # The event's TTL is over; upstream creates it again, series included.
@@ -147,25 +147,25 @@ class SeriesRecorder:
             await self._client.create(_KIND, event)
 
     async def _refresh(self) -> None:
-        for known in list(self._known.values()):
+        for known in list(self._series.values()):
             if known.count > 1:
-                await self._sent(known)
+                await self._try_send_series(known)
 
     async def _finish(self) -> None:
         """Forget events that did not occur for a while, after writing the final state of their series."""
         before = self._clock.now() - timedelta(seconds=FINISH_SECONDS)
-        for key, known in list(self._known.items()):
-            if known.at < before and (known.count == 1 or await self._sent(known)):
-                del self._known[key]
+        for key, known in list(self._series.items()):
+            if known.at < before and (known.count == 1 or await self._try_send_series(known)):
+                del self._series[key]
 
-    async def _sent(self, known: _Known) -> bool:
+    async def _try_send_series(self, known: _EventSeries) -> bool:
         """Write a series; return False if it must be tried again."""
         try:
             await self._send_series(known)
         except (Unavailable, AlreadyExists):
             return False
         except ApiError as error:
-            tell_rejected(known.event, error)
+            log_rejected_event(known.event, error)
         return True
 
 
@@ -174,14 +174,14 @@ def _next_tick(last: float, period: float, now: float) -> float:
     return last + period * (int((now - last) / period) + 1)
 
 
-def _key(event: ReadOnlyObject) -> _Key:
+def _series_key(event: ReadOnlyObject) -> _Key:
     reporter = (event["reportingController"], event["reportingInstance"])
     return (
         event["type"], event["action"], event["reason"], *reporter,
-        *_flat(event["regarding"]), *_flat(event.get("related", {})),
+        *_reference_key(event["regarding"]), *_reference_key(event.get("related", {})),
     )  # fmt: skip
 
 
-def _flat(reference: ReadOnlyObject) -> _Key:
+def _reference_key(reference: ReadOnlyObject) -> _Key:
     names = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
     return tuple(reference.get(name, "") for name in names)

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from functools import lru_cache
 
-from mockkube.api.codec import Codec, Found, Mismatch
+from mockkube.api.codec import Codec, DecodingError, Found
 from mockkube.api.errors import Internal
 from mockkube.api.schema import Schema
 from mockkube.api.types import Object
 
 # Function that returns a decoded object as the component sees it; it may keep or reuse its argument.
-Lens = Callable[[Object], Object]
+ObjectDecoder = Callable[[Object], Object]
 
 
 def unchanged(obj: Object) -> Object:
@@ -24,7 +24,7 @@ def _codec(schema: Schema) -> Codec:
     return Codec(schema)
 
 
-class Sight:
+class VersionedDecoder:
     """Types of one component's version."""
 
     def __init__(self, schema: Schema) -> None:
@@ -33,9 +33,9 @@ class Sight:
 
     def knows(self, group: str, version: str, kind: str) -> bool:
         """Return whether the version has this type."""
-        return self.schema.definition_of(group, version, kind) is not None
+        return self.schema.find_definition(group, version, kind) is not None
 
-    def lens(self, group: str, version: str, kind: str) -> Lens:
+    def lens(self, group: str, version: str, kind: str) -> ObjectDecoder:
         """Return the decoder for objects of a kind; custom resources keep all their fields."""
         node = self.schema.kind(group, version, kind)
         if node is None:
@@ -45,7 +45,7 @@ class Sight:
         def seen(obj: Object) -> Object:
             try:
                 known: Object = decode(obj, Found())
-            except Mismatch as error:
+            except DecodingError as error:
                 raise Internal(f"a component of {self.schema.version} cannot decode this {kind}") from error
             return known
 

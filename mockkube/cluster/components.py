@@ -99,7 +99,9 @@ def judge(configuration: ClusterConfiguration) -> dict[FlagNotice, list[str]]:
 
     The error is in upstream's words.
     """
-    cluster_settings = Settings(API_SERVER, configuration.version, configuration.feature_gates, configuration.release_trains)
+    cluster_settings = Settings(
+        API_SERVER, configuration.version, configuration.feature_gates, configuration.release_trains
+    )
     try:
         cluster_settings.judge()
     except FlagError as error:

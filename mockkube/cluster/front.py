@@ -104,28 +104,36 @@ class SocketFront:
 
     @property
     def url(self) -> str:
+        """URL of the socket."""
         return self._listener.url
 
     def open(self, server: Server, *, running: bool) -> None:
+        """Pass requests to this server, through the fault injection."""
         registry = None if server.whole is None else server.whole.registry
         self._door.open(self._interference.around(server.handler, registry), None if running else steers)
 
     def shut(self) -> None:
+        """Hold new requests until the next server."""
         self._door.shut()
 
     async def emptied(self) -> None:
+        """Return once the requests in flight are answered."""
         await self._door.emptied()
 
     def recheck(self, faults: Iterable[str]) -> None:
+        """Cut open watches that match these new faults."""
         self._interference.recheck(faults)
 
     async def listen(self) -> None:
+        """Begin to accept connections."""
         await self._listener.start()
 
     def refuse(self) -> None:
+        """Accept no further connections."""
         self._listener.refuse()
 
     async def stop(self) -> None:
+        """Stop the HTTP server and close the socket."""
         await self._listener.stop()
 
 
@@ -138,22 +146,29 @@ class NoFront:
         self.name = name
 
     def open(self, server: Server, *, running: bool) -> None:
+        """Do nothing: there are no requests."""
         ...
 
     def shut(self) -> None:
+        """Do nothing: there are no requests."""
         ...
 
     async def emptied(self) -> None:
+        """Do nothing: there are no requests."""
         ...
 
     def recheck(self, faults: Iterable[str]) -> None:
+        """Do nothing: there are no connections."""
         ...
 
     async def listen(self) -> None:
+        """Do nothing: there is no socket."""
         ...
 
     def refuse(self) -> None:
+        """Do nothing: there is no socket."""
         ...
 
     async def stop(self) -> None:
+        """Do nothing: there is no socket."""
         ...

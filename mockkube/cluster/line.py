@@ -110,6 +110,7 @@ class Line:
         return Listed([view.show(record) for record in page.records], str(page.revision))
 
     async def watch(self, kind: str, selection: Selection, after: str) -> LocalWatch:
+        """Open a watch, and track it so that faults can cut it."""
         key = Key(selection.namespace, "")
         await self._ask("watch", kind, key, after=after)
         watch = await self._readers.get(kind, self._client).watch(kind, selection, after)
@@ -120,11 +121,13 @@ class Line:
         return watch
 
     async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
+        """Create an object, or post it to a subresource."""
         key = Key(obj.get("metadata", {}).get("namespace", ""), name)
         await self._ask("create", kind, key, subresource=subresource)
         return await self._client.create(kind, obj, subresource=subresource, name=name)
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
+        """Replace an object."""
         metadata = obj["metadata"]
         key = Key(metadata.get("namespace", ""), metadata["name"])
         await self._ask("update", kind, key, subresource=subresource)
@@ -133,13 +136,16 @@ class Line:
     async def patch(
         self, kind: str, key: Key, patch: object, *, media: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
+        """Patch an object."""
         await self._ask("patch", kind, key, subresource=subresource)
         return await self._client.patch(kind, key, patch, media=media, subresource=subresource)
 
     async def delete(self, kind: str, key: Key, how: Deletion = DEFAULT) -> None:
+        """Delete an object."""
         await self._ask("delete", kind, key)
         await self._client.delete(kind, key, how)
 
     async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DEFAULT) -> None:
+        """Delete all selected objects."""
         await self._ask("deletecollection", kind, Key(selection.namespace, ""))
         await self._client.delete_collection(kind, selection, how)

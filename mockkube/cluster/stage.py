@@ -46,11 +46,13 @@ class RealStage:
         await self._group.__aexit__(None, None, None)
 
     def enter(self, workers: Sequence[Worker]) -> None:
+        """Start a task for each worker."""
         for worker in workers:
             # By identity: workers need not be hashable, and two may have the same name.
             self._tasks[id(worker)] = self._group.create_task(run(worker, self._clock), name=worker.name)
 
     async def pause(self, seconds: float) -> None:
+        """Sleep in the worker's own task."""
         await self._clock.sleep(seconds)
 
     async def leave(self, workers: Sequence[Worker]) -> None:

@@ -23,10 +23,12 @@ class Turn:
 
     @property
     def name(self) -> str:
+        """Name of the worker."""
         return self.worker.name
 
     @property
     def bell(self) -> Signal:
+        """Signal of the worker."""
         return self.worker.bell
 
     def ready(self) -> bool:
@@ -109,6 +111,7 @@ class Turns:
         return self._present
 
     def enter(self, workers: Sequence[Worker]) -> None:
+        """Add workers after the present ones."""
         for worker in workers:
             self._turns[id(worker)] = Turn(worker, self._group, self._going)
         self._present = list(self._turns.values())

@@ -30,12 +30,15 @@ class MemoryVault:
         self._contents: dict[str, bytes] = {}
 
     def keep(self, uid: str, content: bytes) -> None:
+        """Save contents."""
         self._contents[uid] = content
 
     def fetch(self, uid: str) -> bytes | None:
+        """Return contents."""
         return self._contents.get(uid)
 
     def retain(self, uids: Iterable[str]) -> None:
+        """Delete all other contents."""
         self._contents = {uid: self._contents[uid] for uid in uids if uid in self._contents}
 
 
@@ -46,16 +49,19 @@ class FileVault:
         self._directory = directory
 
     def keep(self, uid: str, content: bytes) -> None:
+        """Write the snapshot's file."""
         make_private_directory(self._directory)
         write_atomically(self._directory / uid, content)
 
     def fetch(self, uid: str) -> bytes | None:
+        """Read the snapshot's file."""
         try:
             return (self._directory / uid).read_bytes()
         except FileNotFoundError:
             return None
 
     def retain(self, uids: Iterable[str]) -> None:
+        """Delete all other files."""
         if self._directory.is_dir():
             kept = set(uids)
             for path in self._directory.iterdir():

@@ -47,6 +47,7 @@ class VirtualStage:
         await self._group.__aexit__(None, None, None)
 
     def enter(self, workers: Sequence[Worker]) -> None:
+        """Add workers, and wake up whenever one is ready."""
         self._turns.enter(workers)
         for worker in workers:
             self._heeding[id(worker)] = self._group.create_task(self._heed(worker))

@@ -9,42 +9,42 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.controllers.certificates import signing
-from mockkube.controllers.certificates.approving import Approving
-from mockkube.controllers.certificates.cleaner import Cleaner
-from mockkube.controllers.cronjob.cronjob import CronJobs
-from mockkube.controllers.daemonset.daemonset import DaemonSets
+from mockkube.controllers.certificates.approving import CSRApprovingController
+from mockkube.controllers.certificates.cleaner import CSRCleanerController
+from mockkube.controllers.cronjob.cronjob import CronJobController
+from mockkube.controllers.daemonset.daemonset import DaemonSetController
 from mockkube.controllers.deployment.deployment import Deployments
 from mockkube.controllers.devicetainteviction import device_taint_eviction
 from mockkube.controllers.disruption import disruption
-from mockkube.controllers.endpoints.endpoint_slices import EndpointSlices
+from mockkube.controllers.endpoints.endpoint_slices import EndpointSliceController
 from mockkube.controllers.endpoints.endpoints import EndpointsController
-from mockkube.controllers.endpoints.mirroring import EndpointSliceMirroring
+from mockkube.controllers.endpoints.mirroring import EndpointSliceMirroringController
 from mockkube.controllers.framework.controller import Controller, Setting
 from mockkube.controllers.garbagecollector import garbage_collector
 from mockkube.controllers.job import job
-from mockkube.controllers.namespace.default_objects import RootCertificates, ServiceAccounts
+from mockkube.controllers.namespace.default_objects import RootCACertPublisher, ServiceAccounts
 from mockkube.controllers.namespace.namespace import NamespaceController
 from mockkube.controllers.nodelifecycle import node_lifecycle
-from mockkube.controllers.nodelifecycle.ttl import TTL
-from mockkube.controllers.pods.pod_gc import PodGC
-from mockkube.controllers.pods.taint_eviction import TaintEviction
-from mockkube.controllers.replicaset import ReplicaSets, ReplicationControllers
-from mockkube.controllers.resource_quota import ResourceQuotas
+from mockkube.controllers.nodelifecycle.ttl import TTLController
+from mockkube.controllers.pods.pod_gc import PodGCController
+from mockkube.controllers.pods.taint_eviction import TaintEvictionController
+from mockkube.controllers.replicaset import ReplicaSetController, ReplicationManager
+from mockkube.controllers.resource_quota import ResourceQuotaController
 from mockkube.controllers.resourceclaim import resource_claim
-from mockkube.controllers.role_aggregation import RoleAggregation
-from mockkube.controllers.service_cidr import ServiceCIDRs
-from mockkube.controllers.statefulset.statefulset import StatefulSets
-from mockkube.controllers.ttl_after_finished import TTLAfterFinished
+from mockkube.controllers.role_aggregation import ClusterRoleAggregationController
+from mockkube.controllers.service_cidr import ServiceCIDRController
+from mockkube.controllers.statefulset.statefulset import StatefulSetController
+from mockkube.controllers.ttl_after_finished import TTLAfterFinishedController
 from mockkube.controllers.volume import claim_binder
-from mockkube.controllers.volume.class_protection import ClassProtection
-from mockkube.controllers.volume.ephemeral_volume import EphemeralVolumes
+from mockkube.controllers.volume.class_protection import VolumeAttributesClassProtectionController
+from mockkube.controllers.volume.ephemeral_volume import EphemeralVolumeController
 from mockkube.controllers.volume.fake_provisioner import FakeProvisioner
-from mockkube.controllers.volume.protection import ClaimProtection, VolumeProtection
+from mockkube.controllers.volume.protection import PVCProtectionController, PVProtectionController
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import OLDEST, Version
 
 # Returns all queues that run under one controller name: usually one, for some controllers several.
-Builder = Callable[[Setting], Iterable[Controller]]
+ControllerConstructor = Callable[[Setting], Iterable[Controller]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Entry:
 
     name: str
     alias: str = ""
-    build: Builder | None = None
+    build: ControllerConstructor | None = None
     # Feature gates that must all be enabled.
     gates: tuple[str, ...] = ()
     by_default: bool = True
@@ -77,7 +77,7 @@ class Entry:
         return self.by_default and "*" in chosen
 
 
-def one(controller: Callable[[Setting], Controller]) -> Builder:
+def one(controller: Callable[[Setting], Controller]) -> ControllerConstructor:
     """Return a constructor for a name that has a single controller."""
     return lambda setting: (controller(setting),)
 
@@ -85,47 +85,52 @@ def one(controller: Callable[[Setting], Controller]) -> Builder:
 CONTROLLERS: Final = (
     Entry("serviceaccount-token-controller", "serviceaccount-token"),
     Entry("endpoints-controller", "endpoint", one(EndpointsController)),
-    Entry("endpointslice-controller", "endpointslice", one(EndpointSlices)),
-    Entry("endpointslice-mirroring-controller", "endpointslicemirroring", one(EndpointSliceMirroring)),
-    Entry("replicationcontroller-controller", "replicationcontroller", one(ReplicationControllers)),
-    Entry("pod-garbage-collector-controller", "podgc", one(PodGC)),
-    Entry("resourcequota-controller", "resourcequota", one(ResourceQuotas)),
+    Entry("endpointslice-controller", "endpointslice", one(EndpointSliceController)),
+    Entry("endpointslice-mirroring-controller", "endpointslicemirroring", one(EndpointSliceMirroringController)),
+    Entry("replicationcontroller-controller", "replicationcontroller", one(ReplicationManager)),
+    Entry("pod-garbage-collector-controller", "podgc", one(PodGCController)),
+    Entry("resourcequota-controller", "resourcequota", one(ResourceQuotaController)),
     Entry("namespace-controller", "namespace", one(NamespaceController)),
     Entry("serviceaccount-controller", "serviceaccount", one(ServiceAccounts)),
     Entry("garbage-collector-controller", "garbagecollector", garbage_collector.build),
-    Entry("daemonset-controller", "daemonset", one(DaemonSets)),
+    Entry("daemonset-controller", "daemonset", one(DaemonSetController)),
     Entry("job-controller", "job", job.build),
     Entry("podgroup-protection-controller", gates=("GenericWorkload",), since=Version(1, 36)),
     Entry("deployment-controller", "deployment", one(Deployments)),
-    Entry("replicaset-controller", "replicaset", one(ReplicaSets)),
+    Entry("replicaset-controller", "replicaset", one(ReplicaSetController)),
     Entry("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),
     Entry("disruption-controller", "disruption", disruption.build),
-    Entry("statefulset-controller", "statefulset", one(StatefulSets)),
-    Entry("cronjob-controller", "cronjob", one(CronJobs)),
+    Entry("statefulset-controller", "statefulset", one(StatefulSetController)),
+    Entry("cronjob-controller", "cronjob", one(CronJobController)),
     Entry("certificatesigningrequest-signing-controller", "csrsigning", signing.build),
-    Entry("certificatesigningrequest-approving-controller", "csrapproving", one(Approving)),
-    Entry("certificatesigningrequest-cleaner-controller", "csrcleaner", one(Cleaner)),
+    Entry("certificatesigningrequest-approving-controller", "csrapproving", one(CSRApprovingController)),
+    Entry("certificatesigningrequest-cleaner-controller", "csrcleaner", one(CSRCleanerController)),
     Entry("podcertificaterequest-cleaner-controller", gates=("PodCertificateRequest",)),
-    Entry("ttl-controller", "ttl", one(TTL)),
+    Entry("ttl-controller", "ttl", one(TTLController)),
     Entry("bootstrap-signer-controller", "bootstrapsigner", by_default=False),
     Entry("token-cleaner-controller", "tokencleaner", by_default=False),
     Entry("node-ipam-controller", "nodeipam"),
     Entry("node-lifecycle-controller", "nodelifecycle", node_lifecycle.build),
-    Entry("taint-eviction-controller", "", one(TaintEviction), gates=("SeparateTaintEvictionController",)),
+    Entry("taint-eviction-controller", "", one(TaintEvictionController), gates=("SeparateTaintEvictionController",)),
     Entry("service-lb-controller", "service"),
     Entry("node-route-controller", "route"),
     Entry("cloud-node-lifecycle-controller", "cloud-node-lifecycle"),
     Entry("persistentvolume-binder-controller", "persistentvolume-binder", claim_binder.build),
     Entry("persistentvolume-attach-detach-controller", "attachdetach"),
     Entry("persistentvolume-expander-controller", "persistentvolume-expander"),
-    Entry("clusterrole-aggregation-controller", "clusterrole-aggregation", one(RoleAggregation)),
-    Entry("persistentvolumeclaim-protection-controller", "pvc-protection", one(ClaimProtection)),
-    Entry("persistentvolume-protection-controller", "pv-protection", one(VolumeProtection)),
-    Entry("volumeattributesclass-protection-controller", "", one(ClassProtection), gates=("VolumeAttributesClass",)),
-    Entry("ttl-after-finished-controller", "ttl-after-finished", one(TTLAfterFinished)),
-    Entry("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", one(RootCertificates)),
+    Entry("clusterrole-aggregation-controller", "clusterrole-aggregation", one(ClusterRoleAggregationController)),
+    Entry("persistentvolumeclaim-protection-controller", "pvc-protection", one(PVCProtectionController)),
+    Entry("persistentvolume-protection-controller", "pv-protection", one(PVProtectionController)),
+    Entry(
+        "volumeattributesclass-protection-controller",
+        "",
+        one(VolumeAttributesClassProtectionController),
+        gates=("VolumeAttributesClass",),
+    ),
+    Entry("ttl-after-finished-controller", "ttl-after-finished", one(TTLAfterFinishedController)),
+    Entry("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", one(RootCACertPublisher)),
     Entry("kube-apiserver-serving-clustertrustbundle-publisher-controller", gates=("ClusterTrustBundle",)),
-    Entry("ephemeral-volume-controller", "ephemeral-volume", one(EphemeralVolumes)),
+    Entry("ephemeral-volume-controller", "ephemeral-volume", one(EphemeralVolumeController)),
     Entry(
         "storageversion-garbage-collector-controller",
         "storage-version-gc",
@@ -145,7 +150,7 @@ CONTROLLERS: Final = (
     ),
     Entry("legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner"),
     Entry("validatingadmissionpolicy-status-controller"),
-    Entry("service-cidr-controller", "", one(ServiceCIDRs), gates=("MultiCIDRServiceAllocator",)),
+    Entry("service-cidr-controller", "", one(ServiceCIDRController), gates=("MultiCIDRServiceAllocator",)),
     Entry("storage-version-migrator-controller", "svm", gates=("StorageVersionMigrator",)),
     Entry("fake-provisioner", "", one(FakeProvisioner)),  # differs: upstream has none
     Entry("selinux-warning-controller", gates=("SELinuxChangePolicy",), by_default=False),

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from mockkube.client.cache import Caches
+from mockkube.client.cache import InformerFactory
 from mockkube.client.protocol import Client
 from mockkube.controllers import catalogue
-from mockkube.controllers.framework.controller import Controller, Recorders, Setting
-from mockkube.controllers.framework.hot_loops import Loops
-from mockkube.controllers.framework.informer_worker import Following
-from mockkube.controllers.framework.pod_recreation import PodChurn
+from mockkube.controllers.framework.controller import Controller, EventRecorders, Setting
+from mockkube.controllers.framework.hot_loops import HotLoopDetector
+from mockkube.controllers.framework.informer_worker import InformerWorker
+from mockkube.controllers.framework.pod_recreation import PodRecreationCounter
 from mockkube.controllers.framework.queue_metrics import QueueMetrics
 from mockkube.controllers.framework.worker import ControllerWorker
-from mockkube.controllers.garbagecollector.monitors import EveryKind
+from mockkube.controllers.garbagecollector.monitors import ResourceMonitors
 from mockkube.controllers.options import Options
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.part import Context
@@ -22,12 +22,12 @@ class ControllerManager:
     """All controllers of one version with one set of gates; their memory is lost when it stops."""
 
     def __init__(self, context: Context[Client, Capabilities], options: Options) -> None:
-        self._informers = Caches(context.client, context.clock, owner=context.component, board=context.loops)
-        self.loops = Loops(context.clock, context.loops.bell)
+        self._informers = InformerFactory(context.client, context.clock, owner=context.component, board=context.loops)
+        self.loops = HotLoopDetector(context.clock, context.loops.bell)
         context.loops.add(self.loops.current)
         context.metrics.register(self.loops)
-        PodChurn(self._informers.of("Pod"), self.loops, context.clock)
-        self._resource_monitors = EveryKind(context.client, context.clock, self._informers, context.component)
+        PodRecreationCounter(self._informers.of("Pod"), self.loops, context.clock)
+        self._resource_monitors = ResourceMonitors(context.client, context.clock, self._informers, context.component)
         dependencies = Setting(
             component=context.component,
             client=context.client,
@@ -39,7 +39,7 @@ class ControllerManager:
             metrics=context.metrics,
             queue_metrics=QueueMetrics(context.metrics),
             loops=self.loops,
-            recorders=Recorders(context.clock, context.chance, context.component),
+            recorders=EventRecorders(context.clock, context.chance, context.component),
             every_kind=self._resource_monitors,
             log=context.log,
         )
@@ -66,7 +66,7 @@ def _build_workers(setting: Setting, controllers: Sequence[Controller]) -> list[
     return [
         *(
             # Controllers wait only for their own informers, so one slow list does not delay all controllers.
-            Following(cache, [worker.bell for worker in working if cache in worker.controller.caches])
+            InformerWorker(cache, [worker.bell for worker in working if cache in worker.controller.caches])
             for cache in setting.caches.workers
         ),
         *working,

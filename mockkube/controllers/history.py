@@ -9,26 +9,26 @@ from typing import ClassVar
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import ListWatch
+from mockkube.client.cache import Informer
 from mockkube.client.protocol import Client, key_of
 from mockkube.controllers.daemonset.placement import HASH_LABEL
-from mockkube.controllers.framework.controller_ref_manager import Claims, reference_to
+from mockkube.controllers.framework.controller_ref_manager import ControllerRefManager, reference_to
 from mockkube.controllers.framework.owner_index import candidates, selector_of
 from mockkube.controllers.pods.template_hash import template_hash
 
 
-def data_of(owner: ReadOnlyObject) -> Object:
+def revision_patch(owner: ReadOnlyObject) -> Object:
     """Return the patch that restores the present template of a set; it is the data of a revision."""
     return {"spec": {"template": {"$patch": "replace", **owner["spec"]["template"]}}}
 
 
-def mark_of(revision: ReadOnlyObject) -> str:
+def revision_hash(revision: ReadOnlyObject) -> str:
     """Return the hash label of a revision, which its pods carry too."""
     mark: str = (revision["metadata"].get("labels") or {}).get(HASH_LABEL, "")
     return mark
 
 
-def by_number(revisions: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
+def sort_revisions(revisions: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
     """Return revisions, the oldest first."""
 
     def rank(one: ReadOnlyObject) -> tuple[int, str, str]:
@@ -47,21 +47,21 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
+class RevisionHistory:
     """Creates, adopts, renumbers and deletes the ControllerRevisions of sets of one kind."""
 
     # Label of a revision that holds its hash.
     label: ClassVar[str] = HASH_LABEL
 
     client: Client
-    revisions: ListWatch
+    revisions: Informer
     kind: str
     api_version: str = "apps/v1"
 
     async def claimed(self, owner: ReadOnlyObject) -> list[ReadOnlyObject]:
         """Return the revisions of a set; matching orphans are adopted."""
         selector = selector_of(owner)
-        claims = Claims(self.client, "ControllerRevision", owner, self.kind, self.api_version)
+        claims = ControllerRefManager(self.client, "ControllerRevision", owner, self.kind, self.api_version)
         return await claims.claim(
             candidates(self.revisions, owner),
             lambda one: selector.matches(one["metadata"].get("labels") or {}),
@@ -69,9 +69,9 @@ class Archive:
 
     async def open(self, owner: ReadOnlyObject) -> History:
         """Return the history of a set; create a revision if the present template has none."""
-        data = data_of(owner)
+        data = revision_patch(owner)
         claimed = [await self._ensure_hash_label(one) for one in await self.claimed(owner)]
-        same = by_number(one for one in claimed if one.get("data") == data)
+        same = sort_revisions(one for one in claimed if one.get("data") == data)
         old = [one for one in claimed if one.get("data") != data]
         number = max((one.get("revision", 0) for one in old), default=0) + 1
         if not same:
@@ -87,7 +87,7 @@ class Archive:
 
     async def _ensure_hash_label(self, revision: ReadOnlyObject) -> ReadOnlyObject:
         """Return the revision with a hash label; revisions of old versions have none."""
-        if mark_of(revision):
+        if revision_hash(revision):
             return revision
         metadata = revision["metadata"]
         labels = {**(metadata.get("labels") or {}), HASH_LABEL: metadata["name"]}
@@ -143,9 +143,9 @@ class Archive:
         """Delete the oldest revisions beyond revisionHistoryLimit; those that pods use are kept."""
         surplus = len(old) - owner["spec"].get("revisionHistoryLimit", 10)
         used = set(live)
-        for revision in by_number(old):
+        for revision in sort_revisions(old):
             if surplus <= 0:
                 return
-            if mark_of(revision) not in used:
+            if revision_hash(revision) not in used:
                 await self._delete(revision)
                 surplus -= 1

@@ -15,19 +15,19 @@ from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
 from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
-from mockkube.controllers.framework.controller_ref_manager import Claims, controller_uid
+from mockkube.controllers.framework.controller_ref_manager import ControllerRefManager, controller_uid
 from mockkube.controllers.framework.expectations import Expectations
-from mockkube.controllers.framework.owner_index import Heirs, candidates, owned_by, selector_of
-from mockkube.controllers.framework.slow_start import slow_start
+from mockkube.controllers.framework.owner_index import OwnedObjectHandler, candidates, owned_by, selector_of
+from mockkube.controllers.framework.slow_start import slow_start_batch
 from mockkube.controllers.pods.deletion_order import victims
-from mockkube.controllers.pods.pod_control import PodHand, is_namespace_terminating, pod_from
+from mockkube.controllers.pods.pod_control import PodControl, is_namespace_terminating, pod_from_template
 from mockkube.controllers.pods.readiness import (
     is_active,
     is_available,
     is_ready,
     is_terminating,
-    seconds_to_availability,
-    seconds_to_prove,
+    min_ready_delay,
+    seconds_to_next_availability,
 )
 
 # Most pods that one reconciliation creates or deletes (upstream: BurstReplicas).
@@ -81,7 +81,7 @@ def _has_labels(pod: ReadOnlyObject, labels: ReadOnlyObject) -> bool:
     return all(own.get(name) == value for name, value in labels.items())
 
 
-class ReplicaSets(Controller):
+class ReplicaSetController(Controller):
     """Controller of ReplicaSets; keys are ReplicaSets."""
 
     name: ClassVar[str] = "replicaset-controller"
@@ -93,7 +93,7 @@ class ReplicaSets(Controller):
         super().__init__(setting)
         self.sets = self.follow(self.kind)
         self._expectations = Expectations(self.clock)
-        pod_handler = Heirs(
+        pod_handler = OwnedObjectHandler(
             self.sets,
             self.kind,
             added=self._on_pod_add,
@@ -102,7 +102,7 @@ class ReplicaSets(Controller):
             selector=self.selector,
         )
         self.pods = self.follow("Pod", pod_handler.heed)
-        self._pod_control = PodHand(self.client, self.events)
+        self._pod_control = PodControl(self.client, self.events)
         self._counts_terminating = setting.capabilities.enabled("DeploymentReplicaSetTerminatingReplicas")
 
     def selector(self, owner: ReadOnlyObject) -> LabelSelector:
@@ -110,16 +110,16 @@ class ReplicaSets(Controller):
         return selector_of(owner)
 
     def _on_pod_add(self, key: Key, pod: ReadOnlyObject) -> None:
-        self._expectations.creation_seen(key)
+        self._expectations.creation_observed(key)
         self.keys.add(key)
 
     def _on_pod_update(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
         self.keys.add(key)
-        if seconds := seconds_to_prove(self.sets.get(key), pod, old):
+        if seconds := min_ready_delay(self.sets.get(key), pod, old):
             self.keys.add_after(key, seconds + 1)  # one more: timestamps are cut to whole seconds
 
     def _on_pod_delete(self, key: Key, pod: ReadOnlyObject) -> None:
-        self._expectations.deletion_seen(key, pod["metadata"]["uid"])
+        self._expectations.deletion_observed(key, pod["metadata"]["uid"])
         self.keys.add(key)
 
     async def reconcile(self, key: Key) -> Outcome:
@@ -142,7 +142,7 @@ class ReplicaSets(Controller):
             raise error
         min_ready_seconds = owner["spec"].get("minReadySeconds", 0)
         if min_ready_seconds > 0 and status.get("readyReplicas") != status.get("availableReplicas"):
-            left = seconds_to_availability(counts.active, min_ready_seconds, now)
+            left = seconds_to_next_availability(counts.active, min_ready_seconds, now)
             return Again(after=float(min_ready_seconds) if left is None else left)
         return DONE
 
@@ -151,7 +151,7 @@ class ReplicaSets(Controller):
         selector, uid = self.selector(owner), owner["metadata"]["uid"]
         # Orphans of the namespace are included: matching ones are adopted before they are counted.
         claimable = candidates(self.pods, owner)
-        claims = Claims(self.client, "Pod", owner, self.kind, self.api_version)
+        claims = ControllerRefManager(self.client, "Pod", owner, self.kind, self.api_version)
 
         def selects(pod: ReadOnlyObject) -> bool:
             return selector.matches(pod["metadata"].get("labels") or {})
@@ -177,18 +177,18 @@ class ReplicaSets(Controller):
 
         async def create(index: int) -> None:
             try:
-                await self._pod_control.create(pod_from(template, owner, self.api_version, self.kind), owner)
+                await self._pod_control.create(pod_from_template(template, owner, self.api_version, self.kind), owner)
             except ApiError as error:
                 # In a terminating namespace no retry can succeed, so it is no failure. The expectation expires by
                 # itself.
                 if not is_namespace_terminating(error):
                     raise
 
-        done = await slow_start(count, create)
+        done = await slow_start_batch(count, create)
         if done.successes < count:
             # Creations that failed or were skipped produce no event; without this the set would wait for them until the
             # timeout.
-            self._expectations.creation_seen(key, count - done.successes)
+            self._expectations.creation_observed(key, count - done.successes)
         return done.error
 
     async def _delete_pods(
@@ -203,7 +203,7 @@ class ReplicaSets(Controller):
                 await self._pod_control.delete(key_of(pod), owner)
             except ApiError as error:
                 # A failed deletion produces no event to wait for.
-                self._expectations.deletion_seen(key, pod["metadata"]["uid"])
+                self._expectations.deletion_observed(key, pod["metadata"]["uid"])
                 if not isinstance(error, NotFound):
                     first = first or error
         return first
@@ -232,7 +232,7 @@ class ReplicaSets(Controller):
             await self.client.update(self.kind, {**fresh, "status": status}, subresource="status")
 
 
-class ReplicationControllers(ReplicaSets):
+class ReplicationManager(ReplicaSetController):
     """Controller of ReplicationControllers, whose selector is a plain set of labels."""
 
     name: ClassVar[str] = "replicationcontroller-controller"

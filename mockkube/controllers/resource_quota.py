@@ -12,22 +12,22 @@ from mockkube.api.quantity import parse
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.client.screened import Hidden
-from mockkube.controllers.framework.controller import DONE, SWEEP, Again, Controller, Outcome, Setting
+from mockkube.client.screened import HiddenObjects
+from mockkube.controllers.framework.controller import DONE, RESYNC, Again, Controller, Outcome, Setting
 from mockkube.controllers.garbagecollector.served_kinds import ServedKind
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 
 _QUOTA: Final = "ResourceQuota"
 
 
-def requirements_of(quota: ReadOnlyObject) -> list[ReadOnlyObject]:
+def scope_requirements(quota: ReadOnlyObject) -> list[ReadOnlyObject]:
     """Return the scopes and the scope selector of a quota as one list of requirements."""
     spec = quota["spec"]
     plain = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes", ())]
     return [*plain, *spec.get("scopeSelector", {}).get("matchExpressions", ())]
 
 
-class ResourceQuotas(Controller):
+class ResourceQuotaController(Controller):
     """Controller of ResourceQuotas; keys are quotas. All are recalculated every few minutes."""
 
     name: ClassVar[str] = "resourcequota-controller"
@@ -36,23 +36,23 @@ class ResourceQuotas(Controller):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self._monitors = setting.every_kind
-        self._hidden = Hidden()
+        self._hidden = HiddenObjects()
         self.quotas = self.follow(_QUOTA, self._on_quota_change)
         self.caches.append(self._monitors.subscribe(self._on_object_change))
-        self.keys.add(SWEEP)
+        self.keys.add(RESYNC)
 
     def synced(self) -> bool:
         """Return whether the informers of all countable kinds have synced."""
         return super().synced() and self._monitors.synced()
 
-    def tell_synced(self, bell: Bell) -> None:
+    def tell_synced(self, bell: Signal) -> None:
         """Notify the signal once the informers of all countable kinds have synced."""
-        self._monitors.synced_bells.append(bell)
+        self._monitors.synced_signals.append(bell)
 
     def pass_over(self, obj: ReadOnlyObject, error: Exception) -> bool:
         """Stop counting an object that cannot be read until it changes."""
         # Looked up first: hiding the object removes it from the informer.
-        kind = self._monitors.kind_holding(obj)
+        kind = self._monitors.find_kind_of_object(obj)
         if super().pass_over(obj, error):
             return True
         if kind is None or not self._hidden.add(obj):
@@ -92,7 +92,7 @@ class ResourceQuotas(Controller):
 
     async def reconcile(self, key: Key) -> Outcome:
         """Recalculate a quota; the resync key queues all of them."""
-        if key == SWEEP:
+        if key == RESYNC:
             for quota in self.quotas.list():
                 self.keys.add(key_of(quota))
             return Again(after=self.setting.options.quota_sync_seconds)
@@ -128,9 +128,11 @@ class ResourceQuotas(Controller):
 
     def _objects_in_scope(self, kind: ServedKind, quota: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
         """Yield the objects of a kind that match all scopes of a quota."""
-        requirements, capabilities = requirements_of(quota), self.setting.capabilities
+        requirements, capabilities = scope_requirements(quota), self.setting.capabilities
         for obj in self._hidden.visible(self._monitors.objects(kind, quota["metadata"]["namespace"])):
-            matches = (quota_usage.in_scope(one, kind.group, kind.plural, obj, capabilities) for one in requirements)
+            matches = (
+                quota_usage.matches_scope(one, kind.group, kind.plural, obj, capabilities) for one in requirements
+            )
             if all(matches):
                 yield obj
 

@@ -15,7 +15,7 @@ from mockkube.controllers.framework.controller import DONE, Controller, Outcome,
 _ROLE: Final = "ClusterRole"
 
 
-class RoleAggregation(Controller):
+class ClusterRoleAggregationController(Controller):
     """Controller of ClusterRoles with an aggregation rule; a change of any role queues all of them."""
 
     name: ClassVar[str] = "clusterrole-aggregation-controller"

@@ -39,7 +39,7 @@ def managed(address: ReadOnlyObject) -> bool:
     return (address["metadata"].get("labels") or {}).get(_MANAGED_BY) == _ALLOCATOR
 
 
-class ServiceCIDRs(Controller):
+class ServiceCIDRController(Controller):
     """Controller of ServiceCIDRs; keys are ServiceCIDRs."""
 
     name: ClassVar[str] = "service-cidr-controller"

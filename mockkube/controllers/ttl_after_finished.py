@@ -35,7 +35,7 @@ def expires_at(job: ReadOnlyObject) -> datetime | None:
     return add_seconds(end, seconds)
 
 
-class TTLAfterFinished(Controller):
+class TTLAfterFinishedController(Controller):
     """Controller of jobs with a TTL; keys are jobs."""
 
     name: ClassVar[str] = "ttl-after-finished-controller"

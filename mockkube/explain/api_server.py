@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from mockkube.api.codec import Mismatch
+from mockkube.api.codec import DecodingError
 from mockkube.api.errors import ApiError
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client
@@ -122,7 +122,7 @@ class Loss:
                 pod = see(pod, sight_of(manager))
             view = view_of(server, self.now)
             stored, errors = view.created(view.decode(pod))
-        except (Mismatch, ApiError):  # what was written by hand need not be a pod
+        except (DecodingError, ApiError):  # what was written by hand need not be a pod
             return self.pod["spec"]  # type: ignore[no-any-return]  # JSON
         return self.pod["spec"] if errors else stored["spec"]  # type: ignore[no-any-return]  # JSON
 

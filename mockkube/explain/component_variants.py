@@ -8,8 +8,8 @@ from mockkube.features.gates import effective, states
 from mockkube.features.table import SPECIAL
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import NEWEST, OLDEST, Version
-from mockkube.proposals.catalogue import proposals_on
-from mockkube.proposals.outside import trains_of
+from mockkube.proposals.catalogue import all_proposals
+from mockkube.proposals.outside import trains_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Standing:
 
         That is one restart, but two flags.
         """
-        wanted = tuple((proposal.gate for proposal in proposals_on(self._trains)) if gates is None else gates)
+        wanted = tuple((proposal.gate for proposal in all_proposals(self._trains)) if gates is None else gates)
         for one in self.variants(()):
             for gate in wanted:
                 on = not one.caps.enabled(gate)
@@ -63,7 +63,7 @@ class Standing:
 
     @property
     def _trains(self) -> tuple[ReleaseTrain, ...]:
-        return trains_of(self.caps)
+        return trains_for(self.caps)
 
     def _with(self, version: Version, overrides: Mapping[str, bool]) -> Capabilities:
         gates = effective(version, overrides, self._trains, component=self.component)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.trains import ReleaseTrain
-from mockkube.proposals.catalogue import proposals_on
+from mockkube.proposals.catalogue import all_proposals
 
 _OF_PODS: Final = ("NodeDeclaredFeatures", "PodLevelResources")
 _OF_DEVICES: Final = (
@@ -38,7 +38,7 @@ def proposed_for(
     used = set(_words(pod["spec"]))
     for kind in ("PersistentVolume", "ResourceClaim", "ResourceClaimTemplate", "DeviceClass"):
         used.update(word for obj in objects.get(kind, ()) for word in _words(obj["spec"]))
-    for proposal in proposals_on(trains):
+    for proposal in all_proposals(trains):
         own = (
             *proposal.tolerations,
             *proposal.toleration_fields,

@@ -9,7 +9,7 @@ from mockkube.api.resources import Resources
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.explain.facts import amount_text, taint_text
 from mockkube.matching.taints import TaintRules, compile_tolerations, find_untolerated
-from mockkube.scheduler.plugins.node_unschedulable import CORDON
+from mockkube.scheduler.plugins.node_unschedulable import UNSCHEDULABLE_TAINT
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def without_taint(node: ReadOnlyObject, taint: ReadOnlyObject) -> Edit:
 def uncordoned(node: ReadOnlyObject) -> Edit:
     """Return the node open for pods again, without the taint that the controller manager then takes away too."""
     spec = {name: value for name, value in node["spec"].items() if name != "unschedulable"}
-    taints = [one for one in spec.get("taints") or () if one.get("key") != CORDON["key"]]
+    taints = [one for one in spec.get("taints") or () if one.get("key") != UNSCHEDULABLE_TAINT["key"]]
     return Edit(
         "cordon", f"node {node['metadata']['name']} is uncordoned", {**node, "spec": {**spec, "taints": taints}}
     )

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, key_of
-from mockkube.controllers.daemonset.placement import Fit, daemon_tolerations, placement_of
+from mockkube.controllers.daemonset.placement import Fit, compile_placement, daemon_tolerations
 from mockkube.controllers.pods.taint_eviction import NO_EXECUTE
 from mockkube.explain.api_server import view_of
 from mockkube.explain.components import Member, Team
@@ -17,7 +17,7 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.proposals.lending import selector_operators, taint_rules
 from mockkube.proposals.places import pod_spec
-from mockkube.scheduler.plugins.taint_toleration import KEEPING_AWAY
+from mockkube.scheduler.plugins.taint_toleration import DO_NOT_SCHEDULE_EFFECTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +94,13 @@ def _of_server(maker: ReadOnlyObject, team: Team, now: datetime) -> Iterator[Rem
 
 def _fit(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member) -> Fit:
     rules = taint_rules(manager.caps, ExpressionCache().expression)
-    placement = placement_of(manager.sees(maker), rules, selector_operators(manager.caps))
+    placement = compile_placement(manager.sees(maker), rules, selector_operators(manager.caps))
     return placement.fit(manager.sees(node))
 
 
 def _unwanted(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member) -> str:
     """Return why a daemon set makes no pod for a node; empty if it does."""
-    return "" if _fit(maker, node, manager).run else _why_not(maker, node, manager, KEEPING_AWAY)
+    return "" if _fit(maker, node, manager).run else _why_not(maker, node, manager, DO_NOT_SCHEDULE_EFFECTS)
 
 
 def _why_not(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member, effects: Sequence[str]) -> str:
@@ -111,12 +111,12 @@ def _why_not(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member, effec
 
 def removal(maker: ReadOnlyObject, node: ReadOnlyObject, manager: Member) -> Finding:
     """Return that the controller takes the daemon of a node away, if it does, and what would keep it."""
-    if manager.idle or _fit(maker, node, manager).stay:
+    if manager.idle or _fit(maker, node, manager).should_continue:
         return Finding()
     name = maker["metadata"]["name"]
     why = _why_not(maker, node, manager, (NO_EXECUTE,))
     obstacle = Obstacle(Stage.KEPT, manager.name, f"wants no pod of daemonset {name} there (daemonset-controller)", why)
-    kept = manager.standing.helpful(lambda caps: _fit(maker, node, manager.able(caps)).stay)
+    kept = manager.standing.helpful(lambda caps: _fit(maker, node, manager.able(caps)).should_continue)
     return Finding(obstacle, [Remedy(one.kind, manager.name, one.change, key_of(node).name) for one in kept])
 
 

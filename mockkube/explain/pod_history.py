@@ -8,7 +8,7 @@ from typing import Final
 
 from mockkube.api.errors import ApiError, Expired, NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.protocol import Client, Ended, EventType, Key, Selection, Watch
+from mockkube.client.protocol import Client, EventType, Key, Selection, Watch, WatchEnded
 
 PATIENCE_SECONDS: Final = 2.0
 """How long a server over a network may take to tell of a deletion that it remembers."""
@@ -82,7 +82,7 @@ async def _last_seen(client: Client, key: Key, events: Sequence[ReadOnlyObject])
 
 async def _deleted(watch: Watch, uid: str) -> ReadOnlyObject | None:
     """Return the last state of the pod of a uid, or of any without one; None if it is not told."""
-    with suppress(TimeoutError, Ended):
+    with suppress(TimeoutError, WatchEnded):
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 for event in watch.take():

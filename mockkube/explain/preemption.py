@@ -15,7 +15,7 @@ from mockkube.explain.object_changes import Edit
 from mockkube.explain.scheduling import Case
 from mockkube.kubelet.admission import AdmissionRules, admit
 from mockkube.kubelet.admitted_pod import CRITICAL_PRIORITY, Guest, is_critical
-from mockkube.scheduler.fit_error import Refusal
+from mockkube.scheduler.fit_error import FitError
 
 _TRANSIENT = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
@@ -68,7 +68,7 @@ class ByScheduler(Eviction):
         pod, scheduler = case.subject(), await case.scheduler()
         decider = scheduler.deciders.get(pod.scheduler_name)
         decision = None if decider is None else decider.decide(decider.state(), pod)
-        if not isinstance(decision, Refusal) or decision.remedy is None:
+        if not isinstance(decision, FitError) or decision.remedy is None:
             return None
         uids = [victim.uid for victim in decision.remedy.victims]
         return pod.key if self.victim["metadata"].get("uid") in uids else None

@@ -12,16 +12,16 @@ from prometheus_client import CollectorRegistry
 from mockkube.api.errors import NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import EVERYTHING, Client, Listed, Selection, WatchEvent, key_of
-from mockkube.client.sight import Sight
+from mockkube.client.sight import VersionedDecoder
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import effective
 from mockkube.features.versions import NEWEST, Version
-from mockkube.proposals.lending import schema_for
-from mockkube.proposals.outside import trains_of
+from mockkube.proposals.lending import make_schema
+from mockkube.proposals.outside import trains_for
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.part import Context
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 from mockkube.scheduler.scheduler import Scheduler, build
 
 NAME: Final = "kube-scheduler"
@@ -83,12 +83,12 @@ class Recording:
         return see(through, sight_of(caps))
 
 
-def sight_of(caps: Capabilities) -> Sight:
+def sight_of(caps: Capabilities) -> VersionedDecoder:
     """Return the types that a component knows."""
-    return Sight(schema_for(caps.version, trains_of(caps)))
+    return VersionedDecoder(make_schema(caps.version, trains_for(caps)))
 
 
-def see(obj: ReadOnlyObject, sight: Sight) -> Object:
+def see(obj: ReadOnlyObject, sight: VersionedDecoder) -> Object:
     """Return what a component sees of an object; the object stays as it is."""
     group, _, version = obj["apiVersion"].rpartition("/")
     copy: Object = orjson.loads(orjson.dumps(obj))
@@ -115,7 +115,7 @@ async def scheduler_of(
 
 
 def _context(client: Client, caps: Capabilities, clock: Clock) -> Context[Client, Capabilities]:
-    chance = Chance.seeded(_SEED, NAME)
+    chance = Chance.from_seed(_SEED, NAME)
     return Context(NAME, client, caps, clock, chance, CollectorRegistry(), lambda node: True)
 
 
@@ -136,7 +136,7 @@ class _Still:
 
 class _Silence:
     def __init__(self) -> None:
-        self.bell = Bell()
+        self.bell = Signal()
 
     def ready(self) -> bool:
         """Say that nothing has arrived."""

@@ -14,10 +14,10 @@ from mockkube.explain.facts import text_of
 from mockkube.explain.recorded_cluster import Recording, scheduler_of
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.clock import Clock
-from mockkube.scheduler.fit_error import Refusal
+from mockkube.scheduler.fit_error import FitError
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import Status
-from mockkube.scheduler.node_scores import Scores
+from mockkube.scheduler.node_scores import NodePluginScores
 from mockkube.scheduler.scheduler import Scheduler
 from mockkube.scheduler.scheduling_algorithm import Decision, Failure, Placement
 
@@ -60,7 +60,7 @@ class Explanation:
     node: str
     """Where the pod would go; empty: nowhere."""
     refused: Sequence[NodeAnswer]
-    scores: Scores
+    scores: NodePluginScores
     """Of the nodes that fit, if there are several."""
     what_if: Sequence[WhatIf] = ()
     profiles: Sequence[str] = ()
@@ -171,8 +171,8 @@ async def explain(case: Case) -> Explanation:
 def _told(decision: Decision) -> str:
     match decision:
         case Placement():
-            return f"goes to {decision.node_name}: {decision.nodes_feasible} of the nodes fit"
-        case Refusal() | Failure():
+            return f"goes to {decision.node_name}: {decision.feasible_nodes} of the nodes fit"
+        case FitError() | Failure():
             return decision.message
 
 

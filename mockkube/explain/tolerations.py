@@ -8,7 +8,7 @@ from mockkube.explain.facts import text_of
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated
-from mockkube.proposals.answers import near_misses
+from mockkube.proposals.answers import explain_near_misses
 from mockkube.proposals.lending import taint_rules
 
 
@@ -33,4 +33,4 @@ def first_untolerated(
     taint = find_untolerated((node.get("spec") or {}).get("taints") or (), own, effects)
     if taint is None:
         return None
-    return Untolerated(taint, text_of({"taint": taint, "tolerations": near_misses(own, taint, caps)}))
+    return Untolerated(taint, text_of({"taint": taint, "tolerations": explain_near_misses(own, taint, caps)}))

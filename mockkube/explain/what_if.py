@@ -13,8 +13,8 @@ from mockkube.explain.gates import gates_for, proposed_for
 from mockkube.explain.object_changes import Edit
 from mockkube.explain.recorded_cluster import NAME
 from mockkube.explain.scheduling import Case, Explanation, NodeAnswer, WhatIf
-from mockkube.proposals.outside import trains_of
-from mockkube.scheduler.plugins.node_unschedulable import CORDON
+from mockkube.proposals.outside import trains_for
+from mockkube.scheduler.plugins.node_unschedulable import UNSCHEDULABLE_TAINT
 
 NODES_MAX: Final = 5
 """On how many nodes a change of one node is tried, for each kind of change; and how many taints and volumes."""
@@ -60,7 +60,7 @@ async def successes(case: Case, tried: Iterable[Attempt]) -> AsyncIterator[Succe
 
 def attempts(case: Case, explanation: Explanation, overrides: Mapping[str, bool]) -> Iterator[Attempt]:
     """Yield what may be worth trying, after what refused each node."""
-    gates = gates_for(case.pod, case.recording.objects, trains_of(case.caps))
+    gates = gates_for(case.pod, case.recording.objects, trains_for(case.caps))
     for one in Standing(NAME, case.caps, overrides).variants(gates):
         yield Attempt(one.kind, NAME, one.change, replace(case, caps=one.caps))
     for edit in (*_of_pod(case, explanation), *_of_nodes(case, explanation.refused), *_of_volumes(case, explanation)):
@@ -69,7 +69,7 @@ def attempts(case: Case, explanation: Explanation, overrides: Mapping[str, bool]
 
 def upgrades(case: Case, overrides: Mapping[str, bool]) -> Iterator[Attempt]:
     """Yield schedulers of other versions with the gate of a proposal turned over; for when nothing simpler helps."""
-    gates = proposed_for(case.pod, case.recording.objects, trains_of(case.caps))
+    gates = proposed_for(case.pod, case.recording.objects, trains_for(case.caps))
     for one in Standing(NAME, case.caps, overrides).upgrades(gates):
         yield Attempt(one.kind, NAME, one.change, replace(case, caps=one.caps))
 
@@ -97,7 +97,7 @@ def _of_pod(case: Case, explanation: Explanation) -> Iterator[Edit]:
 
 def _taint_of(answer: NodeAnswer) -> ReadOnlyObject | None:
     if answer.status.plugin == "NodeUnschedulable":
-        return CORDON
+        return UNSCHEDULABLE_TAINT
     taint: ReadOnlyObject | None = answer.status.facts.get("taint")
     return taint
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from mockkube.features.errors import FlagError, quoted
-from mockkube.features.versions import Version, binary_text
+from mockkube.features.versions import Version, binary_version
 
 KUBE: Final = "kube"  # upstream's name of Kubernetes itself among components
 
@@ -35,7 +35,7 @@ class EffectiveVersion:
         """Return the effective version of a component without version flags."""
         return cls(version, version, max(version.earlier(1), floor(version)))
 
-    def emulating(self, version: Version) -> Self:
+    def with_emulated(self, version: Version) -> Self:
         """Return the effective version of the same binary that emulates a version."""
         return replace(self, emulated=version, minimum=max(version.earlier(1), floor(self.binary)))
 
@@ -43,7 +43,7 @@ class EffectiveVersion:
     def behind(self) -> bool:
         """True if the binary is newer than the emulated version; patch releases count as newer."""
         # Upstream compares full versions, so 1.36.4 counts as emulating 1.36 even without any flag.
-        patch = binary_text(self.binary).partition("-")[0].rpartition(".")[2]
+        patch = binary_version(self.binary).partition("-")[0].rpartition(".")[2]
         return self.binary > self.emulated or int(patch) > 0
 
     def errors(self) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ class EffectiveVersion:
         errors = []
         if not lowest <= self.emulated <= self.binary:
             # Upstream prints the upper bound as the binary's version with patch 0, pre-release suffix included.
-            highest = re.sub(r"\.\d+(?=-|$)", ".0", binary_text(self.binary), count=1)
+            highest = re.sub(r"\.\d+(?=-|$)", ".0", binary_version(self.binary), count=1)
             errors.append(f"emulation version {self.emulated} is not between [{lowest}, {highest}]")
         if not lowest <= self.minimum <= self.emulated:
             allowed = f"[{lowest}, {self.emulated}]"
@@ -76,7 +76,7 @@ def parse_effective_version(
     """
     standing = EffectiveVersion.of(binary)
     if (version := _parse_kube_version(emulated)) is not None:
-        standing = standing.emulating(version)
+        standing = standing.with_emulated(version)
     if (version := _parse_kube_version(minimum)) is not None:
         standing = replace(standing, minimum=version)
     return standing

@@ -14,7 +14,7 @@ from mockkube.features.effective_version import KUBE, EffectiveVersion, parse_ef
 from mockkube.features.errors import FlagError, quoted
 from mockkube.features.gates import Registry, registry
 from mockkube.features.stages import Maturity
-from mockkube.features.trains import PROPOSED, ReleaseTrain
+from mockkube.features.trains import PROPOSAL_TRAINS, ReleaseTrain
 from mockkube.features.versions import Version
 
 _GATES_FLAG: Final = "feature-gates"
@@ -32,7 +32,7 @@ _BOOLEANS: Final = {  # accepted by Go's strconv.ParseBool
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class FlagNotice:
     """Line that a component logs about its flags when it starts in spite of them."""
 
     severity: str  # info or warning
@@ -47,7 +47,7 @@ class ParsedGates:
     """Valid gate settings, by the gates' own names, with warnings to log."""
 
     overrides: Mapping[str, bool]
-    warnings: tuple[Notice, ...] = ()
+    warnings: tuple[FlagNotice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,10 @@ class ParsedFlags:
 
 
 def parse_flags(
-    component: str, binary: Version, flags: Mapping[str, Sequence[str]], trains: tuple[ReleaseTrain, ...] = PROPOSED
+    component: str,
+    binary: Version,
+    flags: Mapping[str, Sequence[str]],
+    trains: tuple[ReleaseTrain, ...] = PROPOSAL_TRAINS,
 ) -> ParsedFlags:
     """Validate a component's flags, each with its values; raise FlagError where the binary would exit.
 
@@ -81,7 +84,7 @@ def parse_feature_gates(
     version: Version,
     *,
     standing: EffectiveVersion | None = None,
-    trains: tuple[ReleaseTrain, ...] = PROPOSED,
+    trains: tuple[ReleaseTrain, ...] = PROPOSAL_TRAINS,
 ) -> ParsedGates:
     """Parse `[component:]Gate=bool,...`; raise FlagError with upstream's text if the component would not start."""
     text = values if isinstance(values, str) else ",".join(values)
@@ -96,7 +99,7 @@ def validate_gates(
     version: Version,
     *,
     standing: EffectiveVersion | None = None,
-    trains: tuple[ReleaseTrain, ...] = PROPOSED,
+    trains: tuple[ReleaseTrain, ...] = PROPOSAL_TRAINS,
 ) -> ParsedGates:
     """Return the gates that a component of this version can be started with, or raise FlagError."""
     at = standing or EffectiveVersion.of(version)
@@ -196,7 +199,7 @@ def _dependency_errors(overrides: Mapping[str, bool], known: Registry, at: Effec
             yield f"{gate} is enabled, but depends on features that are disabled: [{' '.join(missing)}]"
 
 
-def _removal_warnings(overrides: Mapping[str, bool], known: Registry, at: EffectiveVersion) -> Iterator[Notice]:
+def _removal_warnings(overrides: Mapping[str, bool], known: Registry, at: EffectiveVersion) -> Iterator[FlagNotice]:
     """Yield a warning for each configured gate that will be removed."""
     for gate, value in overrides.items():
         maturity = known.stage(gate, at).maturity
@@ -207,12 +210,12 @@ def _removal_warnings(overrides: Mapping[str, bool], known: Registry, at: Effect
         # Since 1.36 the message is structured and logged at info level.
         if at.binary >= Version(1, 36):
             text = f'"Warning: setting {kind} feature gate. {end}" featureGate="{gate}" value={_format_bool(value)}'
-            yield Notice("info", text)
+            yield FlagNotice("info", text)
         else:
-            yield Notice("warning", f"Setting {kind} feature gate {gate}={_format_bool(value)}. {end}")
+            yield FlagNotice("warning", f"Setting {kind} feature gate {gate}={_format_bool(value)}. {end}")
 
 
-def _alpha_warnings(overrides: Mapping[str, bool], known: Registry, at: EffectiveVersion) -> Iterator[Notice]:
+def _alpha_warnings(overrides: Mapping[str, bool], known: Registry, at: EffectiveVersion) -> Iterator[FlagNotice]:
     """Yield a warning about alpha gates where upstream treats the binary as emulating.
 
     Upstream compares the whole version of the binary, so that 1.36.4 counts as emulating 1.36 and 1.37.0-rc.1 does not
@@ -225,7 +228,7 @@ def _alpha_warnings(overrides: Mapping[str, bool], known: Registry, at: Effectiv
     if alpha:
         features = f"features=[{' '.join(alpha)}]"
         text = f"component has alpha features enabled in emulated version, this is unsupported: {features}"
-        yield Notice("warning", text)
+        yield FlagNotice("warning", text)
 
 
 def _format_bool(value: bool) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.stages import Maturity, Stage, stage_at
 from mockkube.features.table import ALL_ALPHA, ALL_BETA, SPECIAL, History, dependencies, histories, removed_gates
-from mockkube.features.trains import PROPOSED, ReleaseTrain
+from mockkube.features.trains import PROPOSAL_TRAINS, ReleaseTrain
 from mockkube.features.versions import Version
 
 _NO_OVERRIDES: Final[Mapping[str, bool]] = {}
@@ -77,7 +77,7 @@ def _gate_value(gate: str, stage: Stage, given: Mapping[str, bool]) -> bool:
 
 @lru_cache(maxsize=64)
 def registry(
-    release: Version, trains: tuple[ReleaseTrain, ...] = PROPOSED, component: str = "kube-apiserver"
+    release: Version, trains: tuple[ReleaseTrain, ...] = PROPOSAL_TRAINS, component: str = "kube-apiserver"
 ) -> Registry:
     """Return the gates that a component's binary of this release knows; of two trains for one gate the later wins."""
     train_by_gate = {train.gate: train for train in trains}
@@ -102,7 +102,7 @@ def _is_always_on(last: Stage) -> bool:
 def effective(
     version: Version,
     overrides: Mapping[str, bool] = _NO_OVERRIDES,
-    trains: tuple[ReleaseTrain, ...] = PROPOSED,
+    trains: tuple[ReleaseTrain, ...] = PROPOSAL_TRAINS,
     *,
     component: str = "kube-apiserver",
 ) -> frozenset[str]:
@@ -118,7 +118,7 @@ def effective(
 def states(
     version: Version,
     overrides: Mapping[str, bool] = _NO_OVERRIDES,
-    trains: tuple[ReleaseTrain, ...] = PROPOSED,
+    trains: tuple[ReleaseTrain, ...] = PROPOSAL_TRAINS,
     *,
     component: str = "kube-apiserver",
     standing: EffectiveVersion | None = None,

@@ -68,7 +68,7 @@ def findings(versions: Mapping[str, Version]) -> list[Finding]:
     ]
 
 
-def unsupported(versions: Mapping[str, Version], component: str | None = None) -> list[Finding]:
+def find_unsupported(versions: Mapping[str, Version], component: str | None = None) -> list[Finding]:
     """Return the unsupported pairs of all components, or of one."""
     return [
         finding

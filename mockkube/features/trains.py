@@ -32,7 +32,7 @@ class ReleaseTrain:
         return bool(self.stages) and self.stages[0].version <= release
 
 
-PROPOSED: Final = (
+PROPOSAL_TRAINS: Final = (
     # Neither proposal names a milestone. They extend the operators of KEP-5471, so they start in the same release:
     # components of 1.35 and later know the gates, those of 1.34 and earlier do not.
     ReleaseTrain(
@@ -44,7 +44,7 @@ PROPOSED: Final = (
 )
 
 
-def read_trains(value: Any, usual: tuple[ReleaseTrain, ...] = PROPOSED) -> tuple[ReleaseTrain, ...]:
+def read_trains(value: Any, usual: tuple[ReleaseTrain, ...] = PROPOSAL_TRAINS) -> tuple[ReleaseTrain, ...]:
     """Return the default trains, replaced or extended by a configuration; raise ValueError for invalid ones.
 
     `value` is a list of `{gate, aliases, stages: [{version, maturity, default, locked}]}`; `default` may be omitted

@@ -43,6 +43,6 @@ _BINARIES: Final = {
 }
 
 
-def binary_text(version: Version) -> str:
+def binary_version(version: Version) -> str:
     """Return the full version of a binary of this release, as `/version` and metrics show it."""
     return _BINARIES.get(version, f"{version}.0")

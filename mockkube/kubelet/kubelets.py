@@ -85,6 +85,7 @@ class Kubelets:
 
     @property
     def workers(self) -> Sequence[Worker]:
+        """Informers, workers of nodes, pods, stages and leases, and event recorders."""
         return self._workers
 
     async def start(self) -> None:

@@ -61,9 +61,11 @@ class Voices:
             self.leave(next(iter(self._recorders)))
 
     def ready(self) -> bool:
+        """Return whether a recorder has an event to write."""
         return any(recorder.ready() for recorder in self._speaking)
 
     def wake_at(self) -> float | None:
+        """Return when the next recorder retries."""
         return min((at for recorder in self._speaking if (at := recorder.wake_at()) is not None), default=None)
 
     async def step(self) -> None:

@@ -64,6 +64,7 @@ class Heartbeats:
         self._bad.forget("Lease", Key(NAMESPACE, name), self.name)
 
     def ready(self) -> bool:
+        """Return whether a lease is due."""
         at = self.wake_at()
         return bool(self._fresh) or (at is not None and at <= self._clock.monotonic())
 

@@ -86,9 +86,11 @@ class NodeWorker:
             self._pods.node_gone(name)
 
     def ready(self) -> bool:
+        """Return whether a node is due; False until nodes and stages are listed."""
         return self._nodes.synced and self._book.synced and self._queue.ready()
 
     def wake_at(self) -> float | None:
+        """Return when the next node is due."""
         return self._queue.wake_at()
 
     async def step(self) -> None:

@@ -95,6 +95,7 @@ class PodWorker:
         return known and (bool(self._arrived) or self._queue.ready())
 
     def wake_at(self) -> float | None:
+        """Return when the next pod is due."""
         return self._queue.wake_at()
 
     async def step(self) -> None:

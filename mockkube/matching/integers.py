@@ -10,15 +10,15 @@ from mockkube.api import names
 
 def parse_canonical(text: str) -> int:
     """Parse a canonical 64-bit integer; raise NumberError with upstream's text for anything else."""
-    errors = names.decimal_integer(text)
+    errors = names.check_decimal_integer(text)
     if errors:
         raise NumberError(",".join(errors))
     return parse_int64(text)
 
 
-def integer_errors(text: str) -> list[str]:
+def validate_integer(text: str) -> list[str]:
     """Return upstream's validation errors for a value of `Gt` or `Lt`: its form first, then its range."""
-    errors = names.decimal_integer(text)
+    errors = names.check_decimal_integer(text)
     try:
         parse_int64(text)
     except NumberError as error:

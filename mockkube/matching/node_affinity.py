@@ -33,7 +33,7 @@ class RequiredNodeAffinity:
         return self.selector is None or self.selector.matches(labels, node_name)
 
 
-def required_node_affinity(
+def compile_required_node_affinity(
     spec: ReadOnlyObject, operators: Mapping[str, LabelOperator], report: Report | None = None
 ) -> RequiredNodeAffinity:
     """Compile the required node affinity of a pod spec; terms that do not parse match nothing."""

@@ -27,14 +27,14 @@ _NAME: Final = "metadata.name"
 
 
 @dataclass(frozen=True, slots=True)
-class OfValues:
+class ValuesOperator:
     """Operator with any number of values, which also decides about nodes without the label."""
 
     matches: Callable[[Sequence[str], str | None], Outcome]
 
 
 # An operator that a proposal adds. One of tolerations takes exactly one value, and never matches a missing label.
-LabelOperator = Operator | OfValues
+LabelOperator = Operator | ValuesOperator
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +142,11 @@ def _validate_requirement(requirement: ReadOnlyObject, operators: Mapping[str, L
     if name_errors := names.qualified_name(key):
         errors.append(str(invalid(f"{at}.key", key, "; ".join(name_errors))))
     # The values of such an operator need not be label values: only its own check knows their form.
-    if isinstance(operators.get(name), OfValues):
+    if isinstance(operators.get(name), ValuesOperator):
         return errors
     errors += _validate_value_count(name, values, f"{at}.values")
     for index, value in enumerate(values):
-        if name_errors := names.label_value(value):
+        if name_errors := names.check_label_value(value):
             errors.append(str(invalid(keyed(f"{at}.values[{index}]", key), value, "; ".join(name_errors))))
     return errors
 
@@ -210,7 +210,7 @@ def _make_label_test(
 
 def _make_operator_test(operator: LabelOperator, key: str, values: Sequence[str], report: Report | None) -> LabelTest:
     evaluate = (
-        partial(operator.matches, values) if isinstance(operator, OfValues) else _unless_missing(operator, values)
+        partial(operator.matches, values) if isinstance(operator, ValuesOperator) else _unless_missing(operator, values)
     )
 
     def test(labels: Labels) -> bool:

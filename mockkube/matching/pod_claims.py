@@ -22,10 +22,10 @@ def volume_claims(pod: ReadOnlyObject) -> Iterator[VolumeClaim]:
         if (source := volume.get("persistentVolumeClaim")) is not None:
             yield VolumeClaim(source.get("claimName", ""))
         elif volume.get("ephemeral") is not None:
-            yield VolumeClaim(ephemeral_name(pod, volume), generated=True)
+            yield VolumeClaim(ephemeral_claim_name(pod, volume), generated=True)
 
 
-def ephemeral_name(pod: ReadOnlyObject, volume: ReadOnlyObject) -> str:
+def ephemeral_claim_name(pod: ReadOnlyObject, volume: ReadOnlyObject) -> str:
     """Return the name of the claim that is generated for an ephemeral volume."""
     return f"{pod['metadata']['name']}-{volume['name']}"
 

@@ -172,7 +172,7 @@ class _Candidates:
         return [toleration for _, toleration in found]
 
 
-def log_text(outcome: Unreadable, taint: ReadOnlyObject) -> str:
+def format_log_line(outcome: Unreadable, taint: ReadOnlyObject) -> str:
     """Return the component's log line for a value it could not parse, in klog's format."""
     error, owner, value = quoted(outcome.reason), outcome.owner, quoted(outcome.value)
     if outcome.type:

@@ -22,7 +22,7 @@ SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 NOT_PROVISIONED: Final = "kubernetes.io/no-provisioner"
 
 
-def class_of(obj: ReadOnlyObject) -> str:
+def storage_class_of(obj: ReadOnlyObject) -> str:
     """Return the storage class of a claim or volume; the beta annotation precedes the field."""
     annotations = obj["metadata"].get("annotations") or {}
     name: str = annotations[CLASS_ANNOTATION] if CLASS_ANNOTATION in annotations else _spec_class(obj)
@@ -38,12 +38,12 @@ def has_annotation(obj: ReadOnlyObject, name: str) -> bool:
     return name in (obj["metadata"].get("annotations") or {})
 
 
-def fully_bound(claim: ReadOnlyObject) -> bool:
+def is_fully_bound(claim: ReadOnlyObject) -> bool:
     """Return whether the claim has its volume and binding is complete."""
     return bool(claim["spec"].get("volumeName")) and has_annotation(claim, BIND_COMPLETED)
 
 
-def refers_to(volume: ReadOnlyObject, claim: ReadOnlyObject) -> bool:
+def is_bound_to_claim(volume: ReadOnlyObject, claim: ReadOnlyObject) -> bool:
     """Return whether the volume's claimRef is this claim; without a uid it fits any claim of the name."""
     reference = volume["spec"].get("claimRef")
     if reference is None:
@@ -54,9 +54,9 @@ def refers_to(volume: ReadOnlyObject, claim: ReadOnlyObject) -> bool:
     return not reference.get("uid") or reference["uid"] == metadata["uid"]
 
 
-def bound_to(volume: ReadOnlyObject, claim: ReadOnlyObject) -> Object | None:
+def bind_to_claim(volume: ReadOnlyObject, claim: ReadOnlyObject) -> Object | None:
     """Return the volume with its claimRef set to the claim; None if it is set already."""
-    bound_before, metadata = refers_to(volume, claim), claim["metadata"]
+    bound_before, metadata = is_bound_to_claim(volume, claim), claim["metadata"]
     reference = volume["spec"].get("claimRef") or {}
     set_by_controller = bound_before or has_annotation(volume, BOUND_BY_CONTROLLER)
     if bound_before and reference.get("uid") == metadata["uid"]:
@@ -115,12 +115,12 @@ class Volume:
             obj=obj,
             name=metadata["name"],
             size=amount((spec.get("capacity") or {}).get("storage")),
-            storage_class=class_of(obj),
+            storage_class=storage_class_of(obj),
             attributes_class=spec.get("volumeAttributesClassName") or "",
             mode=spec.get("volumeMode", "Filesystem"),
             access_modes=frozenset(spec.get("accessModes") or ()),
             labels=metadata.get("labels") or {},
-            affinity=affinity_of(obj, operators),
+            affinity=compile_node_affinity(obj, operators),
             pin=_required_label(obj),
             available=(obj.get("status") or {}).get("phase") == "Available",
             going=bool(metadata.get("deletionTimestamp")),
@@ -136,7 +136,7 @@ class Volume:
         return self.affinity is None or self.affinity.matches(labels)
 
 
-def affinity_of(volume: ReadOnlyObject, operators: Mapping[str, LabelOperator]) -> NodeSelector | None:
+def compile_node_affinity(volume: ReadOnlyObject, operators: Mapping[str, LabelOperator]) -> NodeSelector | None:
     """Compile the node affinity of a volume; None if it has none."""
     required = (volume["spec"].get("nodeAffinity") or {}).get("required")
     return None if required is None else compile_terms(required.get("nodeSelectorTerms") or (), operators)
@@ -177,7 +177,7 @@ class ClaimRequirements:
         return cls(
             claim=claim,
             size=amount(((spec.get("resources") or {}).get("requests") or {}).get("storage")),
-            storage_class=class_of(claim),
+            storage_class=storage_class_of(claim),
             attributes_class=spec.get("volumeAttributesClassName") or "",
             mode=spec.get("volumeMode", "Filesystem"),
             access_modes=frozenset(spec.get("accessModes") or ()),
@@ -231,7 +231,7 @@ def find_volume(
         )
     smallest: Volume | None = None
     for volume in volumes:
-        if volume.name in taken or not suits(wish, volume, on_node=terms.labels is not None):
+        if volume.name in taken or not satisfies(wish, volume, on_node=terms.labels is not None):
             continue
         reachable = terms.labels is None or volume.fits(terms.labels)
         if volume.reserved:
@@ -244,7 +244,7 @@ def find_volume(
     return smallest
 
 
-def suits(wish: ClaimRequirements, volume: Volume, *, on_node: bool) -> bool:
+def satisfies(wish: ClaimRequirements, volume: Volume, *, on_node: bool) -> bool:
     """Return whether a claim may use a volume, apart from reachability; access modes count once there is a node."""
     if volume.size < wish.size or volume.going:
         return False
@@ -252,7 +252,7 @@ def suits(wish: ClaimRequirements, volume: Volume, *, on_node: bool) -> bool:
         return False
     # A volume bound to the claim by its user need not have its class, labels or access modes.
     if volume.reserved:
-        return refers_to(volume.obj, wish.claim)
+        return is_bound_to_claim(volume.obj, wish.claim)
     if not volume.available or volume.storage_class != wish.storage_class:
         return False
     if wish.selector is not None and not wish.selector.matches(volume.labels):

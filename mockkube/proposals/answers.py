@@ -8,33 +8,41 @@ from typing import Any, Final
 
 from mockkube.api.codec import Codec, Found
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED, validate_affinity
-from mockkube.api.kinds.core.pod.options import pod_rules
+from mockkube.api.kinds.core.pod.options import pod_validation_options
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.node_selector import SelectorRules
+from mockkube.api.validation.node_selector import NodeSelectorOptions
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import registry
 from mockkube.matching import node_selectors, taints
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import CompiledToleration, Outcome, Unreadable
 from mockkube.proposals import kep_5500
-from mockkube.proposals.catalogue import proposals_on
-from mockkube.proposals.lending import TOLERATION, extensions_for, schema_for, selector_operators, taint_rules
-from mockkube.proposals.outside import trains_of
+from mockkube.proposals.catalogue import all_proposals
+from mockkube.proposals.lending import (
+    TOLERATION,
+    make_schema,
+    make_validation_extensions,
+    selector_operators,
+    taint_rules,
+)
+from mockkube.proposals.outside import trains_for
 
 _NODE_AFFINITY: Final = "io.k8s.api.core.v1.NodeAffinity"
 
 
-def answer_tolerations(
+def evaluate_tolerations(
     tolerations: Iterable[ReadOnlyObject],
     asked: Iterable[ReadOnlyObject],
     caps: Capabilities,
 ) -> Object:
     """Validate a new pod's tolerations and match them with taints; raise Mismatch for a wrong type."""
-    trains = trains_of(caps)
-    schema = schema_for(caps.version, trains)
+    trains = trains_for(caps)
+    schema = make_schema(caps.version, trains)
     codec, node = Codec(schema), schema.node(TOLERATION)
     decoded = [codec.decode(node, toleration, Found()) for toleration in tolerations]
-    errors = pod_rules(caps, extensions_for(caps.version, trains)).judge_tolerations(decoded, "spec.tolerations")
+    errors = pod_validation_options(caps, make_validation_extensions(caps.version, trains)).judge_tolerations(
+        decoded, "spec.tolerations"
+    )
     # A cache of its own: a question must not count in the cache metrics of a component.
     compiled = taints.compile_tolerations(decoded, taint_rules(caps, ExpressionCache().expression))
     return {
@@ -53,7 +61,7 @@ def _evaluate_taint(taint: ReadOnlyObject, tolerations: Sequence[CompiledTolerat
     return {"taint": taint, "tolerated": any(one["matches"] for one in reasons), "by": reasons}
 
 
-def near_misses(
+def explain_near_misses(
     tolerations: Iterable[CompiledToleration], taint: ReadOnlyObject, caps: Capabilities
 ) -> list[dict[str, Any]]:
     """Explain why tolerations of a taint's key, or of any key, do not match the taint."""
@@ -74,7 +82,7 @@ def refusal(toleration: ReadOnlyObject, taint: ReadOnlyObject, outcome: Outcome,
     # The gate comes first: without it the operator or expression has no effect, whatever its value.
     gate = kep_5500.GATE if toleration.get("expression") else _find_gate(operator, caps)
     if gate and not caps.enabled(gate):
-        known = gate in registry(caps.version, trains_of(caps)).histories
+        known = gate in registry(caps.version, trains_for(caps)).histories
         return f"{gate} is off" if known else f"{caps.version} does not know operator {operator}"
     if toleration.get("expression"):
         return "the expression is false"
@@ -88,21 +96,21 @@ def refusal(toleration: ReadOnlyObject, taint: ReadOnlyObject, outcome: Outcome,
 
 def _find_gate(operator: str, caps: Capabilities) -> str:
     """Return the gate of an operator of tolerations; empty if it has none."""
-    return next((one.gate for one in proposals_on(trains_of(caps)) if operator in one.tolerations), "")
+    return next((one.gate for one in all_proposals(trains_for(caps)) if operator in one.tolerations), "")
 
 
-def answer_selector(
+def evaluate_selector(
     affinity: ReadOnlyObject,
     labels: Mapping[str, str],
     node_name: str,
     caps: Capabilities,
 ) -> Object:
     """Validate node affinity of a new pod and match it with a node; raise Mismatch for a wrong type."""
-    trains = trains_of(caps)
-    schema = schema_for(caps.version, trains)
+    trains = trains_for(caps)
+    schema = make_schema(caps.version, trains)
     decoded = Codec(schema).decode(schema.node(_NODE_AFFINITY), affinity, Found())
-    extensions = extensions_for(caps.version, trains)
-    rules = SelectorRules(extensions=extensions, allowed=extensions.allowed(caps, (), ()))
+    extensions = make_validation_extensions(caps.version, trains)
+    rules = NodeSelectorOptions(extensions=extensions, allowed=extensions.allowed(caps, (), ()))
     operators = selector_operators(caps)
     required = node_selectors.compile_terms(decoded.get(REQUIRED, {}).get("nodeSelectorTerms") or (), operators)
     preferred = node_selectors.compile_preferred(decoded.get(PREFERRED, ()), operators)

@@ -6,7 +6,7 @@ and locked since 1.33. Proposals of users come with the trains that bring them: 
 
 from typing import Final
 
-from mockkube.features.trains import PROPOSED, ReleaseTrain
+from mockkube.features.trains import PROPOSAL_TRAINS, ReleaseTrain
 from mockkube.proposals import kep_5471, kep_5500, kep_5721
 from mockkube.proposals.proposal import Proposal
 
@@ -18,11 +18,11 @@ PROPOSALS: Final[tuple[Proposal, ...]] = (
 
 # Release trains of the built-in proposals, unless a cluster's configuration says otherwise.
 TRAINS: Final[tuple[ReleaseTrain, ...]] = (
-    *PROPOSED,
+    *PROPOSAL_TRAINS,
     *(proposal.train for proposal in PROPOSALS if proposal.train is not None),
 )
 
 
-def proposals_on(trains: tuple[ReleaseTrain, ...]) -> tuple[Proposal, ...]:
+def all_proposals(trains: tuple[ReleaseTrain, ...]) -> tuple[Proposal, ...]:
     """Return the built-in proposals, and those of users that these trains bring."""
     return (*PROPOSALS, *(train.brings for train in trains if train.brings is not None))

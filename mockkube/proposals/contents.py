@@ -11,7 +11,7 @@ from mockkube.api.schema import Schema
 from mockkube.features.table import histories
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import NEWEST, OLDEST, Version
-from mockkube.matching.node_selectors import OfValues
+from mockkube.matching.node_selectors import ValuesOperator
 from mockkube.proposals.proposal import Field, ObjectCheck, Operator, Proposal, SchedulerPlugin, is_type_name
 
 _GATE: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*")
@@ -92,7 +92,7 @@ def _operator_errors(proposal: Proposal) -> Iterator[str]:
             elif not callable(getattr(operator, "check", None)):
                 yield f"{table}: {name!r} has no check: give a function of the value and its path"
             # A test that is not wrapped would fail the component at its first pod.
-            elif not isinstance(operator.test, OfValues) and _count_arguments(operator.test) != 1:
+            elif not isinstance(operator.test, ValuesOperator) and _count_arguments(operator.test) != 1:
                 yield f"{table}: {name!r} has a test of another shape: wrap the function in by_pair or by_values"
 
 
@@ -165,7 +165,7 @@ def _check_errors(checks: Mapping[str, Any]) -> Iterator[str]:
                 yield f"checks: no type is called {target!r}: {_suggest_type(target)}"
             continue
         kind, _, group = target.partition(".")
-        if not any(any(True for _ in Schema(version).versions_of(group, kind)) for version in _published_versions()):
+        if not any(any(True for _ in Schema(version).types_of_kind(group, kind)) for version in _published_versions()):
             kinds = sorted({_format_kind(*key) for key in Schema(NEWEST).kinds})
             close = get_close_matches(target, kinds, n=1)
             yield f"checks: no kind is called {target!r}: " + (
@@ -177,7 +177,7 @@ def _format_kind(group: str, kind: str) -> str:
     return f"{kind}.{group}" if group else kind
 
 
-def check_together(proposals: Iterable[Proposal]) -> None:
+def validate_names(proposals: Iterable[Proposal]) -> None:
     """Raise ProposalError for the first name that two proposals declare."""
     declared: dict[tuple[str, str], Proposal] = {}
     for proposal in proposals:

@@ -9,7 +9,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from mockkube.matching.cel.tolerations import ExpressionCache
 
 COST_HELP = "What the evaluations of these expressions have cost, in units of CEL."
-HELP = "Expressions of tolerations that were compiled already, and that had to be."
+CACHE_HELP = "Expressions of tolerations that were compiled already, and that had to be."
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class ExpressionMetrics:
 
     def collect(self) -> Iterator[Metric]:
         """Yield the present numbers of hits and misses, and the cost."""
-        family = GaugeMetricFamily(self.name, HELP, labels=[*dict(self.labels), "result"])
+        family = GaugeMetricFamily(self.name, CACHE_HELP, labels=[*dict(self.labels), "result"])
         values = [value for _, value in self.labels]
         statistics = self.cache.statistics
         family.add_metric([*values, "hit"], statistics.hits)
@@ -39,7 +39,7 @@ class ExpressionMetrics:
         yield cost
 
 
-def measured_cache(registry: CollectorRegistry, name: str, **labels: str) -> ExpressionCache:
+def make_measured_cache(registry: CollectorRegistry, name: str, **labels: str) -> ExpressionCache:
     """Return a new cache of expressions and register its metrics under a name."""
     cache = ExpressionCache()
     registry.register(ExpressionMetrics(name, tuple(labels.items()), cache))

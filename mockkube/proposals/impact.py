@@ -8,7 +8,7 @@ only the second one loses, and any error that only the second one reports, is a 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mockkube.api.catalogue import POD_SPECS
+from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.api.fields import FieldError
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.components import API_SERVER
@@ -34,7 +34,7 @@ def finding(component: str, obj: ReadOnlyObject, field: str, reason: str) -> Fin
     return Finding(component, obj.get("kind", ""), metadata.get("namespace") or "", name, field, reason)
 
 
-def server_findings(obj: ReadOnlyObject, before: View, after: View) -> Iterator[Finding]:
+def find_server_impact(obj: ReadOnlyObject, before: View, after: View) -> Iterator[Finding]:
     """Yield what breaks for an object at an API server; nothing for a kind that it does not serve now."""
     if not before.knows(obj):
         return
@@ -71,7 +71,7 @@ def _find_validation_errors(was: Object, seen: Object, before: View, after: View
 
 
 def _describe_creation(obj: ReadOnlyObject, error: FieldError) -> str:
-    pod_spec_path = ".".join(POD_SPECS.get(obj["kind"], ()))
+    pod_spec_path = ".".join(POD_SPEC_PATHS.get(obj["kind"], ()))
     return (
         "new pods of it are"
         if obj["kind"] != "Pod" and pod_spec_path and error.field.startswith(pod_spec_path)

@@ -20,7 +20,7 @@ COMPARISONS: Final[Mapping[str, taints.Operator]] = {
 def check(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
     """Require a 64-bit integer in canonical form."""
     value = toleration.get("value", "")
-    return [invalid(f"{at}.value", value, text) for text in integers.integer_errors(value)]
+    return [invalid(f"{at}.value", value, text) for text in integers.validate_integer(value)]
 
 
 def refuse(toleration: ReadOnlyObject, at: str) -> list[FieldError]:

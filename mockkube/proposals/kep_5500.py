@@ -7,7 +7,7 @@ from mockkube_cel.environment import Compiled
 
 from mockkube.api.fields import FieldError, forbidden, invalid, too_long
 from mockkube.api.types import ReadOnlyObject
-from mockkube.matching.cel.tolerations import EXPRESSION_BYTES_MAX, PROGRAMS_MAX, TAINTS, admission_errors
+from mockkube.matching.cel.tolerations import EXPRESSION_BYTES_MAX, PROGRAMS_MAX, TAINT_ENVIRONMENT, admission_errors
 from mockkube.proposals.proposal import Field, Proposal
 
 GATE: Final = "TaintTolerationCEL"
@@ -21,7 +21,7 @@ _DESCRIPTION: Final = (
     "or effect."
 )
 
-_compile_cached: Final = lru_cache(PROGRAMS_MAX)(TAINTS.compile)
+_compile_cached: Final = lru_cache(PROGRAMS_MAX)(TAINT_ENVIRONMENT.compile)
 
 
 def check(toleration: ReadOnlyObject, at: str) -> list[FieldError]:

@@ -14,8 +14,8 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.extensions import (
     NO_EXTENSIONS,
     Extensions,
-    unknown_requirement,
-    unsupported_toleration,
+    reject_requirement_operator,
+    reject_toleration_operator,
 )
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.trains import ReleaseTrain
@@ -24,8 +24,8 @@ from mockkube.matching import taints
 from mockkube.matching.node_selectors import LabelOperator
 from mockkube.matching.taints import Expression, TaintRules, Unreadable
 from mockkube.proposals import kep_5500
-from mockkube.proposals.catalogue import TRAINS, proposals_on
-from mockkube.proposals.outside import trains_of
+from mockkube.proposals.catalogue import TRAINS, all_proposals
+from mockkube.proposals.outside import trains_for
 from mockkube.proposals.proposal import Proposal, SchedulerPlugin
 
 TOLERATION: Final = "io.k8s.api.core.v1.Toleration"
@@ -34,10 +34,10 @@ _CACHE_MAX: Final = 32
 
 def aboard(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> tuple[Proposal, ...]:
     """Return the proposals that a component of that version knows."""
-    return tuple(proposal for proposal in proposals_on(trains) if proposal.aboard(version, trains))
+    return tuple(proposal for proposal in all_proposals(trains) if proposal.aboard(version, trains))
 
 
-def overlays_for(
+def make_schema_overlays(
     version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS
 ) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
     """Return the fields that proposals add to the published ones, by type."""
@@ -51,30 +51,34 @@ def overlays_for(
 
 
 @lru_cache(_CACHE_MAX)
-def schema_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> Schema:
+def make_schema(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> Schema:
     """Return the schema of a version; one beyond the newest published has that one's, plus proposals."""
     # There are no published types beyond the newest release; what a later version adds comes from its proposals.
-    return Schema(min(version, NEWEST), overlays_for(version, trains))
+    return Schema(min(version, NEWEST), make_schema_overlays(version, trains))
 
 
 @lru_cache(_CACHE_MAX)
-def extensions_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> Extensions:
+def make_validation_extensions(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> Extensions:
     """Return the extensions of tolerations and selectors for the validation of a server of that version."""
     proposals = aboard(version, trains)
     if not proposals:
         return NO_EXTENSIONS
     return Extensions(
         tolerations={
-            name: op.rule(one.gate, unsupported_toleration) for one in proposals for name, op in one.tolerations.items()
+            name: op.rule(one.gate, reject_toleration_operator)
+            for one in proposals
+            for name, op in one.tolerations.items()
         },
         toleration_fields={
             name: rule.rule(one.gate) for one in proposals for name, rule in one.toleration_fields.items()
         },
         node_selectors={
-            name: op.rule(one.gate, unknown_requirement) for one in proposals for name, op in one.node_selectors.items()
+            name: op.rule(one.gate, reject_requirement_operator)
+            for one in proposals
+            for name, op in one.node_selectors.items()
         },
         device_tolerations={
-            name: op.rule(one.gate, unsupported_toleration)
+            name: op.rule(one.gate, reject_toleration_operator)
             for one in proposals
             # Operators of devices may come with a later stage than the rest of the proposal.
             if one.aboard(version, trains, one.devices_since)
@@ -84,7 +88,7 @@ def extensions_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) 
 
 
 @lru_cache(_CACHE_MAX)
-def object_rules_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> ObjectRules:
+def make_object_rules(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS) -> ObjectRules:
     """Return the rules that proposals add to the validation of objects by a server of that version."""
     proposals = aboard(version, trains)
     fields = tuple(
@@ -94,7 +98,7 @@ def object_rules_for(version: Version, trains: tuple[ReleaseTrain, ...] = TRAINS
         for name, field in added.items()
     )
     checks = tuple(check.rule(target, one.gate) for one in proposals for target, check in one.checks.items())
-    return ObjectRules(schema_for(version, trains), fields, checks) if fields or checks else NO_RULES
+    return ObjectRules(make_schema(version, trains), fields, checks) if fields or checks else NO_RULES
 
 
 def taint_rules(
@@ -107,13 +111,13 @@ def taint_rules(
     `expressions` compiles CEL with the component's own cache, `log` writes the errors of its log.
     """
     proposals = _enabled_proposals(caps)
-    operators = {name: operator.value_test for one in proposals for name, operator in one.tolerations.items()}
+    operators = {name: operator.to_value_operator for one in proposals for name, operator in one.tolerations.items()}
     report = None if log is None else partial(_report, log)
     return TaintRules(operators, expressions if caps.enabled(kep_5500.GATE) else None, report)
 
 
 def _report(log: Callable[[str], None], outcome: Unreadable, taint: ReadOnlyObject) -> None:
-    log(taints.log_text(outcome, taint))
+    log(taints.format_log_line(outcome, taint))
 
 
 def selector_operators(caps: Capabilities) -> Mapping[str, LabelOperator]:
@@ -122,26 +126,26 @@ def selector_operators(caps: Capabilities) -> Mapping[str, LabelOperator]:
     return {name: operator.test for one in proposals for name, operator in one.node_selectors.items()}
 
 
-def device_taint_rules(caps: Capabilities) -> TaintRules:
+def make_device_taint_rules(caps: Capabilities) -> TaintRules:
     """Return the toleration rules for devices of a component."""
-    trains = trains_of(caps)
+    trains = trains_for(caps)
     proposals = [
         one
         for one in aboard(caps.version, trains)
         if caps.enabled(one.gate) and one.aboard(caps.version, trains, one.devices_since)
     ]
     return TaintRules(
-        {name: operator.value_test for one in proposals for name, operator in one.device_tolerations.items()}
+        {name: operator.to_value_operator for one in proposals for name, operator in one.device_tolerations.items()}
     )
 
 
 def scheduler_plugins(caps: Capabilities) -> Iterator[tuple[SchedulerPlugin, bool]]:
     """Yield the plugins of the proposals that a scheduler knows, and whether their gates are on."""
-    for proposal in aboard(caps.version, trains_of(caps)):
+    for proposal in aboard(caps.version, trains_for(caps)):
         for plugin in proposal.scheduler_plugins:
             yield plugin, caps.enabled(proposal.gate)
 
 
 def _enabled_proposals(caps: Capabilities) -> list[Proposal]:
     """Return the proposals whose gate is on; a component has only the gates that its version knows."""
-    return [proposal for proposal in proposals_on(trains_of(caps)) if caps.enabled(proposal.gate)]
+    return [proposal for proposal in all_proposals(trains_for(caps)) if caps.enabled(proposal.gate)]

@@ -22,8 +22,8 @@ from typing import Any, Final
 
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.trains import ReleaseTrain
-from mockkube.proposals.catalogue import PROPOSALS, TRAINS, proposals_on
-from mockkube.proposals.contents import ProposalError, check, check_together
+from mockkube.proposals.catalogue import PROPOSALS, TRAINS, all_proposals
+from mockkube.proposals.contents import ProposalError, check, validate_names
 from mockkube.proposals.proposal import Proposal
 
 VARIABLE: Final = "MOCKKUBE_PROPOSALS"
@@ -103,7 +103,7 @@ def _validate_all(found: Sequence[Any], place: str) -> tuple[Proposal, ...]:
             raise ProposalError(f"{place}: PROPOSAL is {type(one).__name__}: {_REMEDY}")
         check(one, place)
     proposals = tuple(replace(one, origin=place) for one in found)
-    check_together((*PROPOSALS, *proposals))
+    validate_names((*PROPOSALS, *proposals))
     return proposals
 
 
@@ -115,7 +115,7 @@ def given(proposals: Iterable[Proposal]) -> tuple[Proposal, ...]:
 @lru_cache(64)
 def _validate_one(proposal: Proposal) -> Proposal:
     check(proposal, f"the proposal of {proposal.gate}")
-    check_together((*PROPOSALS, proposal))
+    validate_names((*PROPOSALS, proposal))
     return proposal
 
 
@@ -149,7 +149,7 @@ def _load_entry_point(entry: Any) -> tuple[Proposal, ...]:
     return _validate_all(_read_declarations(declared, place), place)
 
 
-def usual_proposals() -> tuple[Proposal, ...]:
+def default_proposals() -> tuple[Proposal, ...]:
     """Return the proposals of this process: those of MOCKKUBE_PROPOSALS, and installed ones."""
     paths = [path.strip() for path in os.environ.get(VARIABLE, "").split(",")]
     return tuple(dict.fromkeys((*installed(), *(one for path in paths if path for one in load(path)))))
@@ -157,7 +157,7 @@ def usual_proposals() -> tuple[Proposal, ...]:
 
 def usual_trains() -> tuple[ReleaseTrain, ...]:
     """Return the release trains of all proposals, unless a cluster's configuration says otherwise."""
-    return with_proposals(TRAINS, usual_proposals())
+    return with_proposals(TRAINS, default_proposals())
 
 
 @lru_cache(32)
@@ -171,14 +171,14 @@ def with_proposals(trains: tuple[ReleaseTrain, ...], proposals: tuple[Proposal, 
         assert proposal.train is not None, "it was checked"
         train = known.get(proposal.gate, proposal.train)
         if train.brings not in (None, proposal):
-            check_together((train.brings, proposal))
+            validate_names((train.brings, proposal))
         known[proposal.gate] = replace(train, aliases=train.aliases or proposal.train.aliases, brings=proposal)
     extended = tuple(known.values())
-    check_together(proposals_on(extended))
+    validate_names(all_proposals(extended))
     return extended
 
 
-def trains_of(caps: Capabilities) -> tuple[ReleaseTrain, ...]:
+def trains_for(caps: Capabilities) -> tuple[ReleaseTrain, ...]:
     """Return the release trains that a component follows."""
     return caps.trains or usual_trains()
 
@@ -202,9 +202,9 @@ def using(paths: Sequence[str | Path]) -> Iterator[None]:
             os.environ[VARIABLE] = before
 
 
-def origins() -> tuple[str, ...]:
+def proposal_files() -> tuple[str, ...]:
     """Return the files of this process's proposals, for commands that are printed to be run again."""
-    return tuple(dict.fromkeys(one.origin for one in usual_proposals() if os.path.isabs(one.origin)))
+    return tuple(dict.fromkeys(one.origin for one in default_proposals() if os.path.isabs(one.origin)))
 
 
 # Worker processes load a proposal again: functions of a file that no module imports cannot be pickled.

@@ -15,7 +15,7 @@ from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import TaintRules
 from mockkube.proposals import kep_5500, places
 from mockkube.proposals.impact import Finding, finding
-from mockkube.proposals.lending import device_taint_rules, selector_operators, taint_rules
+from mockkube.proposals.lending import make_device_taint_rules, selector_operators, taint_rules
 from mockkube.proposals.places import Part
 from mockkube.proposals.view import View, lost
 
@@ -159,7 +159,8 @@ class Placement:
         if self.component not in (SCHEDULER, CONTROLLER_MANAGER):
             return
         gone = (
-            device_taint_rules(self.before.caps).operators.keys() - device_taint_rules(self.after.caps).operators.keys()
+            make_device_taint_rules(self.before.caps).operators.keys()
+            - make_device_taint_rules(self.after.caps).operators.keys()
         )
         outcome = (
             "such devices are not allocated" if self.component == SCHEDULER else "pods on such devices are evicted"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mockkube.api.catalogue import POD_SPECS
+from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED
 from mockkube.api.types import ReadOnlyObject
 
@@ -19,7 +19,7 @@ class Part:
 
 def pod_spec(obj: ReadOnlyObject) -> Part | None:
     """Return the pod spec of a pod, or of the pod template of a workload; None for other kinds."""
-    path = POD_SPECS.get(obj.get("kind", ""))
+    path = POD_SPEC_PATHS.get(obj.get("kind", ""))
     if path is None:
         return None
     value: Any = obj

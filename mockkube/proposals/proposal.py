@@ -13,7 +13,7 @@ from mockkube.features.stages import Maturity
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 from mockkube.matching import taints
-from mockkube.matching.node_selectors import LabelOperator, OfValues
+from mockkube.matching.node_selectors import LabelOperator, ValuesOperator
 from mockkube.matching.taints import Outcome
 
 # Stages in the order in which a feature passes them.
@@ -35,7 +35,7 @@ def by_pair(matches: Callable[[str, str], Outcome]) -> taints.Operator:
     return lambda value: partial(test, value)
 
 
-def by_values(matches: Callable[[Sequence[str], str | None], Outcome]) -> OfValues:
+def by_values(matches: Callable[[Sequence[str], str | None], Outcome]) -> ValuesOperator:
     """Return the test of a node selector operator with any number of values, which need not be label values.
 
     `matches` gets them, and the label's value, which is None if the node does not have the label. It raises ValueError
@@ -48,7 +48,7 @@ def by_values(matches: Callable[[Sequence[str], str | None], Outcome]) -> OfValu
         except ValueError as error:
             return taints.Unreadable("label", label or "", str(error), "value")
 
-    return OfValues(test)
+    return ValuesOperator(test)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +64,13 @@ class Operator:
 
     def rule(self, gate: str, unknown: Check) -> OperatorRule:
         """Return the rule for validation; `unknown` rejects it as an unknown operator."""
-        return OperatorRule(gate, self.check, self.refuse or unknown, isinstance(self.test, OfValues))
+        return OperatorRule(gate, self.check, self.refuse or unknown, isinstance(self.test, ValuesOperator))
 
     @property
-    def value_test(self) -> taints.Operator:
+    def to_value_operator(self) -> taints.Operator:
         """Test of a single value, the only form that tolerations have."""
         test = self.test
-        if isinstance(test, OfValues):
+        if isinstance(test, ValuesOperator):
             return lambda value: partial(test.matches, (value,))
         return test
 

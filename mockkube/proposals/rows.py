@@ -15,8 +15,8 @@ from mockkube.api.fields import OMITTED, FieldError
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED, validate_affinity
 from mockkube.api.kinds.core.pod.tolerations import validate_tolerations
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.extensions import Extensions, unsupported_toleration
-from mockkube.api.validation.node_selector import SelectorRules, validate_node_selector
+from mockkube.api.validation.extensions import Extensions, reject_toleration_operator
+from mockkube.api.validation.node_selector import NodeSelectorOptions, validate_node_selector
 from mockkube.matching import node_selectors, semver, taints
 from mockkube.matching.cel import tolerations
 from mockkube.proposals import kep_5471
@@ -27,7 +27,7 @@ _REQUIRED: Final = f"spec.affinity.nodeAffinity.{REQUIRED}"
 _SLA: Final = "node.example.com/sla"
 _COMPARISON_EXTENSIONS: Final = Extensions(
     tolerations={
-        name: operator.rule(kep_5471.GATE, unsupported_toleration)
+        name: operator.rule(kep_5471.GATE, reject_toleration_operator)
         for name, operator in kep_5471.PROPOSAL.tolerations.items()
     }
 )
@@ -125,7 +125,7 @@ def _evaluate_validate(row: ReadOnlyObject) -> Object:
     return {
         name: [
             _error_to_json(error)
-            for error in validate_node_selector(row, _REQUIRED, SelectorRules(allow_invalid_values=lax))
+            for error in validate_node_selector(row, _REQUIRED, NodeSelectorOptions(allow_invalid_values=lax))
         ]
         for name, lax in (("errors", False), ("errors_allow_invalid_values", True))
     }
@@ -133,7 +133,7 @@ def _evaluate_validate(row: ReadOnlyObject) -> Object:
 
 def _evaluate_validate_preferred(row: ReadOnlyObject) -> Object:
     affinity = {"nodeAffinity": {PREFERRED: row["terms"]}}
-    found = validate_affinity(affinity, "spec.affinity", SelectorRules(), allow_invalid_values=False)
+    found = validate_affinity(affinity, "spec.affinity", NodeSelectorOptions(), allow_invalid_values=False)
     return {"errors": [_error_to_json(error) for error in found]}
 
 
@@ -204,8 +204,8 @@ def _evaluate_expression(compiled: Compiled, taint: ReadOnlyObject) -> Object:
 
 
 _EVALUATORS: Final[dict[str, Answer]] = {
-    "expressions": _make_expression_evaluator(tolerations.TAINTS),
-    "optional_bindings": _make_expression_evaluator(tolerations.TAINTS_WITH_BINDINGS),
+    "expressions": _make_expression_evaluator(tolerations.TAINT_ENVIRONMENT),
+    "optional_bindings": _make_expression_evaluator(tolerations.TAINT_ENVIRONMENT_WITH_BINDINGS),
     "parse": _evaluate_parse,
     "compare": _evaluate_compare,
     "values": _evaluate_toleration_value,

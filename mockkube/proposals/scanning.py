@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from mockkube.api.codec import Mismatch
+from mockkube.api.codec import DecodingError
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER
-from mockkube.proposals.impact import Finding, distinct, server_findings
+from mockkube.proposals.impact import Finding, distinct, find_server_impact
 from mockkube.proposals.placement import Placement
 from mockkube.proposals.view import View
 
@@ -54,9 +54,9 @@ def _scan_object(
     try:
         for component, (before, after) in views.items():
             if component == API_SERVER:
-                yield from server_findings(obj, before, after)
+                yield from find_server_impact(obj, before, after)
             else:
                 yield from Placement(component, before, after, nodes).findings(obj)
-    except Mismatch:
+    except DecodingError:
         name = (obj.get("metadata") or {}).get("name", "")
         raise Unscannable(f"{obj['kind']} {name!r} cannot be read: a field has the wrong type") from None

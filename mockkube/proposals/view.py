@@ -14,8 +14,8 @@ from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.cel.devices import device_expression
-from mockkube.proposals.lending import extensions_for, object_rules_for, schema_for
-from mockkube.proposals.outside import trains_of
+from mockkube.proposals.lending import make_object_rules, make_schema, make_validation_extensions
+from mockkube.proposals.outside import trains_for
 
 _DEFAULT_STRATEGY: Final = Strategy()
 _KINDS: Final[Mapping[tuple[str, str], KindInfo]] = {(kind.group, kind.kind): kind for kind in KINDS}
@@ -25,15 +25,15 @@ class View:
     """Object handling of one component; raises Mismatch for an object with values of wrong types."""
 
     def __init__(self, caps: Capabilities, now: datetime) -> None:
-        trains = trains_of(caps)
+        trains = trains_for(caps)
         self.caps = caps
-        self.schema = schema_for(caps.version, trains)
+        self.schema = make_schema(caps.version, trains)
         self._codec = Codec(self.schema)
         self._judge = Judge(caps, now)
         dependencies = StrategyDependencies(
             device_expression=device_expression,
-            extensions=extensions_for(caps.version, trains),
-            objects=object_rules_for(caps.version, trains),
+            extensions=make_validation_extensions(caps.version, trains),
+            objects=make_object_rules(caps.version, trains),
         )
         self._strategies = Strategies(dependencies)
 
@@ -57,7 +57,7 @@ class View:
     def created(self, decoded: ReadOnlyObject) -> tuple[Object, list[FieldError]]:
         """Return a new object as it would be stored, and its validation errors."""
         obj, strategy = deepcopy(dict(decoded)), self._strategy(decoded)
-        strategy.prepare_create(obj, self._judge)
+        strategy.prepare_for_create(obj, self._judge)
         return obj, strategy.validate_create(obj, self._judge)
 
     def changed(self, decoded: ReadOnlyObject) -> list[FieldError]:
@@ -67,7 +67,7 @@ class View:
         # An update without a resource version is invalid; objects of a manifest have none.
         old["metadata"].setdefault("resourceVersion", "1")
         new = deepcopy(old)
-        strategy.prepare_update(new, old, self._judge)
+        strategy.prepare_for_update(new, old, self._judge)
         return strategy.validate_update(new, old, self._judge)
 
     def _strategy(self, obj: ReadOnlyObject) -> Strategy:

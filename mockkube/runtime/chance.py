@@ -31,7 +31,7 @@ def new_uid(random: Generator) -> str:  # hot: per created object
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-def name_suffix(random: Generator) -> str:
+def new_name_suffix(random: Generator) -> str:
     """Return a random suffix as the API server appends it to a `generateName`."""
     return "".join(random.choices(NAME_ALPHABET, k=SUFFIX_LENGTH))
 
@@ -47,7 +47,7 @@ class Chance:
         self._secret = random or SystemRandom()
 
     @classmethod
-    def seeded(cls, seed: int | str, owner: str) -> Self:
+    def from_seed(cls, seed: int | str, owner: str) -> Self:
         """Return the random source of `owner` under `seed`, tokens included."""
         return cls(random_for(seed, owner))
 
@@ -57,7 +57,7 @@ class Chance:
 
     def suffix(self) -> str:
         """Return a new suffix for a generated name."""
-        return name_suffix(self.random)
+        return new_name_suffix(self.random)
 
     def token(self) -> str:
         """Return a new bearer token, which cannot be guessed unless the source is seeded."""

@@ -27,7 +27,7 @@ HEAVY_BYTES_MIN: Final = 16 * 1024
 # Only one thread runs Python code at a time, so more threads would not make the work faster, only the loop slower.
 THREADS_MAX: Final = 2
 # Budget of work on the event loop, in about microseconds; work that exceeds it is started again in a thread.
-UNITS_MAX: Final = 50_000
+BUDGET_MICROSECONDS: Final = 50_000
 # Limit for one piece of work. upstream 1.36: apiserver/pkg/endpoints/handlers/rest.go
 SECONDS_MAX: Final = 34.0
 # Work on so many bytes leaves enough memory in the allocator that it is worth returning to the system.
@@ -48,7 +48,7 @@ def spend(units: int) -> None:
 
     Work on the event loop that exceeds its budget is aborted and started again in a thread.
     """
-    left = allowance()
+    left = remaining_budget()
     if left is None:
         return
     if units > left:
@@ -56,7 +56,7 @@ def spend(units: int) -> None:
     _LOCAL.left = left - units
 
 
-def allowance() -> int | None:
+def remaining_budget() -> int | None:
     """Return the rest of the current budget; None if the work has no limit."""
     left: int | None = getattr(_LOCAL, "left", None)
     return left
@@ -67,7 +67,7 @@ def in_worker_thread() -> bool:
     return getattr(_LOCAL, "is_worker", False)
 
 
-class HeavyWork(Protocol):
+class HeavyWorkRunner(Protocol):
     """Runs work that may be too expensive for the event loop."""
 
     async def run(self, size: int, work: Callable[[], T]) -> T:
@@ -78,7 +78,7 @@ class HeavyWork(Protocol):
         """
 
 
-class InlineWork:
+class InlineRunner:
     """Runs all work on the event loop: for simulations, in which nothing may run in parallel."""
 
     async def run(self, size: int, work: Callable[[], T]) -> T:
@@ -86,7 +86,7 @@ class InlineWork:
         return work()
 
 
-class ThreadedWork:
+class ThreadedRunner:
     """Runs expensive work in a few threads shared by all instances; `expired` builds the error for a timeout."""
 
     def __init__(self, expired: Callable[[], Exception] = TimeoutError, *, seconds_max: float = SECONDS_MAX) -> None:
@@ -97,7 +97,7 @@ class ThreadedWork:
         """Run cheap work on the event loop, expensive work in a thread."""
         if size < HEAVY_BYTES_MIN:
             # Work may run other work inline, so the outer budget is restored afterwards.
-            before, _LOCAL.left = allowance(), UNITS_MAX
+            before, _LOCAL.left = remaining_budget(), BUDGET_MICROSECONDS
             try:
                 return work()
             except _BudgetExceeded:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +23,14 @@ class Loop:
 Source = Callable[[], Iterable[Loop]]
 
 
-class LoopBoard:
+class HotLoops:
     """Hot loops of one component, collected from its parts.
 
     The signal is notified when a loop may have begun or ended; several components may share one.
     """
 
-    def __init__(self, bell: Bell | None = None) -> None:
-        self.bell = bell or Bell()
+    def __init__(self, bell: Signal | None = None) -> None:
+        self.bell = bell or Signal()
         self._sources: list[Source] = []
 
     def add(self, source: Source) -> None:

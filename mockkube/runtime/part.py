@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import ComponentLog
-from mockkube.runtime.loop_board import LoopBoard
+from mockkube.runtime.loop_board import HotLoops
 from mockkube.runtime.steps import Worker
 
 ClientT = TypeVar("ClientT")
@@ -41,7 +41,7 @@ class Context(Generic[ClientT, CapabilitiesT]):
 
     The answer may change while the component runs (a node gets or loses a kubelet of its own), so it is not cached.
     """
-    loops: LoopBoard = field(default_factory=LoopBoard)
+    loops: HotLoops = field(default_factory=HotLoops)
     """Receives the hot loops of the component."""
     log: ComponentLog = field(default_factory=ComponentLog)
     """Log of the component."""

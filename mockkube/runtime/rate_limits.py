@@ -29,7 +29,7 @@ class RateLimiter(Protocol):
         ...
 
 
-class ItemExponentialFailure:
+class ItemExponentialFailureRateLimiter:
     """Limiter that doubles the wait of an item with each try, up to a bound."""
 
     def __init__(self, base_seconds: float = ITEM_SECONDS, seconds_max: float = ITEM_SECONDS_MAX) -> None:
@@ -52,7 +52,7 @@ class ItemExponentialFailure:
         return self._failures.get(item, 0)
 
 
-class TokenBucket:
+class BucketRateLimiter:
     """Limiter for all items together: a rate per second, after a burst."""
 
     def __init__(self, clock: Clock, per_second: float = PER_SECOND, burst: int = BURST) -> None:
@@ -86,7 +86,7 @@ class TokenBucket:
         return min(self._tokens + (self._at - before) * self._per_second, float(self._burst))
 
 
-class Longest:
+class MaxOfRateLimiter:
     """Limiter that returns the longest wait of several limiters."""
 
     def __init__(self, *limiters: RateLimiter) -> None:
@@ -106,6 +106,6 @@ class Longest:
         return max(limiter.num_requeues(item) for limiter in self._limiters)
 
 
-def controller_limits(clock: Clock) -> RateLimiter:
+def default_controller_rate_limiter(clock: Clock) -> RateLimiter:
     """Return the limiter of most controllers: 5 ms doubling up to 1000 s per item, 10 a second after a burst of 100."""
-    return Longest(ItemExponentialFailure(), TokenBucket(clock))
+    return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(), BucketRateLimiter(clock))

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from mockkube.runtime.steps import Chooser, InOrder, Worker, settle
+from mockkube.runtime.steps import Chooser, InOrderChooser, Worker, settle
 from mockkube.runtime.virtual import VirtualClock, advance, next_moment
 
 
@@ -25,7 +25,7 @@ class Simulation:
         self.clock = clock or VirtualClock()
         self.steps = 0
         """Steps taken so far."""
-        self._workers, self._chooser = workers, chooser or InOrder()
+        self._workers, self._chooser = workers, chooser or InOrderChooser()
         self._quiet, self._after_step = quiet, stepped
 
     async def settle(self) -> int:

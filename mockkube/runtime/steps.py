@@ -19,7 +19,7 @@ class LivelockError(Exception):
     """Raised when workers keep each other busy for ever."""
 
 
-class Bell:
+class Signal:
     """Notifies the runner of a worker that it may have become ready; cheap, idempotent, never waits."""
 
     __slots__ = ("_rung", "_waiter")
@@ -60,7 +60,7 @@ class Worker(Protocol):
         ...
 
     @property
-    def bell(self) -> Bell:
+    def bell(self) -> Signal:
         """Signal that is notified when something from outside may have made the worker ready."""
         ...
 
@@ -77,7 +77,7 @@ class Worker(Protocol):
         ...
 
 
-async def give_way() -> None:
+async def yield_to_event_loop() -> None:
     """Let other tasks of the event loop run in the middle of a long step."""
     await asyncio.sleep(0)
 
@@ -112,7 +112,7 @@ class Chooser(Protocol):
         ...
 
 
-class InOrder:
+class InOrderChooser:
     """Chooser that always takes the first worker."""
 
     def choice(self, ready: Sequence[Worker]) -> Worker:
@@ -120,7 +120,7 @@ class InOrder:
         return ready[0]
 
 
-class Shuffled:
+class SeededChooser:
     """Chooser that takes a random worker from a seeded stream."""
 
     def __init__(self, random: Random) -> None:

@@ -11,7 +11,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def cache_of_texts(maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def cache_short_texts(maxsize: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator like `lru_cache` for a function whose positional arguments are texts."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

@@ -7,8 +7,8 @@ from heapq import heappop, heappush
 from typing import Generic, Protocol, TypeVar
 
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.rate_limits import RateLimiter, controller_limits
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.rate_limits import RateLimiter, default_controller_rate_limiter
+from mockkube.runtime.steps import Signal
 
 ItemT = TypeVar("ItemT", bound=Hashable)
 
@@ -62,12 +62,12 @@ class WorkQueue(Generic[ItemT]):
         clock: Clock,
         limits: RateLimiter | None = None,
         *,
-        bell: Bell | None = None,
+        bell: Signal | None = None,
         observer: QueueObserver | None = None,
     ) -> None:
-        self.bell = bell or Bell()
+        self.bell = bell or Signal()
         self._clock = clock
-        self._rate_limiter = limits or controller_limits(clock)
+        self._rate_limiter = limits or default_controller_rate_limiter(clock)
         self._observer: QueueObserver = observer or _NoObserver()
         self._queue: deque[ItemT] = deque()
         # Items to process, with the time since when; some of them may still be in process.

@@ -9,7 +9,7 @@ from mockkube.cluster.errors import ConfigurationError
 from mockkube.cluster.laboratory import Laboratory, Setup
 from mockkube.cluster.passing import configuration_of as configuration_for_a_while
 from mockkube.runtime.chance import random_for
-from mockkube.runtime.steps import Chooser, InOrder, Shuffled
+from mockkube.runtime.steps import Chooser, InOrderChooser, SeededChooser
 from mockkube.scenario.fields import Place, read
 from mockkube.scenario.scenario import ClusterSetup, ComponentSetup, Scenario
 
@@ -59,9 +59,9 @@ def _own(setup: ComponentSetup) -> dict[str, Any]:
 def laboratory_of(scenario: Scenario, setup: ClusterSetup, seed: int) -> Laboratory:
     """Return the laboratory of a run, not started."""
     flags = {name: one.flags for name, one in setup.components.items() if one.flags}
-    chooser: Chooser = InOrder()
+    chooser: Chooser = InOrderChooser()
     if scenario.order == "shuffled":
-        chooser = Shuffled(random_for(seed, "chooser"))
+        chooser = SeededChooser(random_for(seed, "chooser"))
     return Laboratory(Setup(configuration_of(setup), flags, seed), chooser=chooser)
 
 

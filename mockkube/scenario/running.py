@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Final
 
 from mockkube.cluster.errors import StartError
-from mockkube.proposals.outside import origins
+from mockkube.proposals.outside import proposal_files
 from mockkube.scenario.errors import ScenarioError
 from mockkube.scenario.playing import Manner, Run, play
 from mockkube.scenario.results import RunResult
@@ -48,7 +48,7 @@ def replay_of(result: RunResult) -> str:
     """Return the command that plays a run again, and nothing else."""
     cell = ["--cell", result.cell] if result.cell else []
     which = ["--scenario", result.scenario, "--seed", str(result.seed), *cell]
-    proposals = [word for file in origins() for word in ("--proposal", file)]
+    proposals = [word for file in proposal_files() for word in ("--proposal", file)]
     return shlex.join(["mockkube", *proposals, "test", result.file, *which, *result.options])
 
 

@@ -14,17 +14,17 @@ from mockkube.api.errors import ApiError
 from mockkube.client.events import NORMAL
 from mockkube.client.series import SeriesRecorder
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.steps import Bell
-from mockkube.scheduler.failure_handler import Failures
-from mockkube.scheduler.fit_error import Refusal, on_one_node
+from mockkube.runtime.steps import Signal
+from mockkube.scheduler.failure_handler import FailureHandler
+from mockkube.scheduler.fit_error import FitError, fit_error_on_node
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
 from mockkube.scheduler.framework.interface import CycleState, PreBindPlugin
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.runtime import Points
+from mockkube.scheduler.framework.runtime import Framework
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 from mockkube.scheduler.metrics import Metrics
 from mockkube.scheduler.pod_status import PodStatusWriter
-from mockkube.scheduler.queue.queued_pod_info import Queued
+from mockkube.scheduler.queue.queued_pod_info import QueuedPodInfo
 from mockkube.scheduler.queue.scheduling_queue import Queue
 from mockkube.scheduler.scheduling_algorithm import Failure
 from mockkube.scheduler.snapshot import Picture
@@ -33,7 +33,7 @@ _LOG: Final = logging.getLogger("mockkube.scheduler")
 # Longest time between two attempts of a waiting binding, if no event wakes it earlier.
 RETRY_SECONDS: Final = 1.0
 # Pods that are bound in parallel.
-PARALLEL_MAX: Final = 16
+PARALLELISM: Final = 16
 _ATTEMPTS_LABEL_MAX: Final = 15
 _PRE_BIND: Final = "PreBind"
 _BIND: Final = "Bind"
@@ -43,21 +43,21 @@ class Stage(IntEnum):
     """Progress of a binding."""
 
     NEW = 0
-    PERMITTED = 1
-    PREPARING = 2
+    WAITING_ON_PERMIT = 1
+    PRE_BINDING = 2
     BINDING = 3
 
 
 @dataclass(slots=True, eq=False)
-class Assumed:
+class AssumedPod:
     """Pod that was assumed on a node, with everything that its binding needs."""
 
-    queued: Queued
+    queued: QueuedPodInfo
     pod: PodInfo
     """Pod as if it were bound."""
     node_name: str
     state: CycleState
-    points: Points
+    points: Framework
     started: float
     waits: bool = False
     """Whether a Permit plugin delays the pod."""
@@ -73,7 +73,7 @@ class Desk:
 
     picture: Picture
     queue: Queue
-    failures: Failures
+    failures: FailureHandler
     writer: PodStatusWriter
     recorder: SeriesRecorder
     metrics: Metrics
@@ -85,20 +85,20 @@ class Desk:
 class Binder:
     """Runs the binding of assumed pods; one step handles several of them."""
 
-    def __init__(self, desk: Desk, *, owner: str, at_once: int = PARALLEL_MAX) -> None:
+    def __init__(self, desk: Desk, *, owner: str, at_once: int = PARALLELISM) -> None:
         self.name = f"{owner}/binding"
-        self.bell = Bell()
+        self.bell = Signal()
         self._dependencies, self._parallelism = desk, at_once
-        self._ready: deque[Assumed] = deque()
+        self._ready: deque[AssumedPod] = deque()
         # Bindings that wait, by uid, with the time of the next attempt.
-        self._waiting: dict[str, tuple[Assumed, float]] = {}
+        self._waiting: dict[str, tuple[AssumedPod, float]] = {}
 
-    def begin(self, assumed: Assumed) -> None:
+    def begin(self, assumed: AssumedPod) -> None:
         """Start the binding of a pod."""
         self._ready.append(assumed)
         self.bell.ring()
 
-    def poke(self) -> None:
+    def retry_waiting(self) -> None:
         """Retry all waiting bindings, because something has changed."""
         if self._waiting:
             self._ready.extend(assumed for assumed, _ in self._waiting.values())
@@ -136,7 +136,7 @@ class Binder:
             for assumed in batch:
                 group.create_task(self._run(assumed))
 
-    async def _run(self, assumed: Assumed) -> None:
+    async def _run(self, assumed: AssumedPod) -> None:
         try:
             status = await self._advance(assumed)
         except ApiError as error:
@@ -151,7 +151,7 @@ class Binder:
         else:
             self._handle_success(assumed)
 
-    async def _advance(self, assumed: Assumed) -> Status:
+    async def _advance(self, assumed: AssumedPod) -> Status:
         """Run the remaining stages until one waits or fails, or the pod is bound."""
         if assumed.called_off:
             return Status.error(assumed.called_off)
@@ -159,23 +159,23 @@ class Binder:
             status = await self._run_pre_bind_preflights(assumed)
             if not status.ok:
                 return status
-        if assumed.stage is Stage.PERMITTED:
+        if assumed.stage is Stage.WAITING_ON_PERMIT:
             if assumed.waits and not (status := self._check_permit(assumed)).ok:
                 return status
             # Permit is the last extension point at which a pod counts as unschedulable; failures behind it go to the
             # backoff queue, which needs no events since the pod was popped. As upstream, they are freed here.
             self._dependencies.queue.done(assumed.pod.uid)
-            assumed.stage = Stage.PREPARING
-        if assumed.stage is Stage.PREPARING:
+            assumed.stage = Stage.PRE_BINDING
+        if assumed.stage is Stage.PRE_BINDING:
             status = await self._run_pre_bind(assumed)
             if not status.ok:
                 return status
             assumed.stage = Stage.BINDING
         return await self._run_bind(assumed)
 
-    async def _run_pre_bind_preflights(self, assumed: Assumed) -> Status:
+    async def _run_pre_bind_preflights(self, assumed: AssumedPod) -> Status:
         """Find the PreBind plugins with work to do, and nominate the pod if there are any."""
-        assumed.stage = Stage.PERMITTED
+        assumed.stage = Stage.WAITING_ON_PERMIT
         plugins = assumed.points.profile.pre_bind
         if not self._dependencies.nominates:
             assumed.left = list(plugins)
@@ -196,10 +196,10 @@ class Binder:
                 _LOG.warning("nominating pod %s to %s: %s", assumed.pod.key, assumed.node_name, error)
         return SUCCESS
 
-    def _check_permit(self, assumed: Assumed) -> Status:
+    def _check_permit(self, assumed: AssumedPod) -> Status:
         return assumed.points.permit(assumed.state, assumed.pod, assumed.node_name)
 
-    async def _run_pre_bind(self, assumed: Assumed) -> Status:
+    async def _run_pre_bind(self, assumed: AssumedPod) -> Status:
         start = self._dependencies.clock.monotonic()
         status = SUCCESS
         while assumed.left and status.ok:
@@ -215,7 +215,7 @@ class Binder:
         assumed.points.measure(_PRE_BIND, status.code, start)
         return status
 
-    async def _run_bind(self, assumed: Assumed) -> Status:
+    async def _run_bind(self, assumed: AssumedPod) -> Status:
         start = self._dependencies.clock.monotonic()
         status = Status.error("no plugin binds")
         for plugin in assumed.points.profile.bind:
@@ -228,7 +228,7 @@ class Binder:
         assumed.points.measure(_BIND, status.code, start)
         return status
 
-    def _handle_success(self, assumed: Assumed) -> None:
+    def _handle_success(self, assumed: AssumedPod) -> None:
         dependencies, pod, queued = self._dependencies, assumed.pod, assumed.queued
         note = f"Successfully assigned {pod.namespace}/{pod.name} to {assumed.node_name}"
         dependencies.recorder.record(
@@ -251,7 +251,7 @@ class Binder:
         for plugin in assumed.points.profile.post_bind:
             plugin.post_bind(assumed.state, pod, assumed.node_name)
 
-    async def _handle_failure(self, assumed: Assumed, status: Status) -> None:
+    async def _handle_failure(self, assumed: AssumedPod, status: Status) -> None:
         """Release the reservation, requeue the pod, and wake pods that could use the released resources."""
         dependencies, pod = self._dependencies, assumed.pod
         assumed.points.unreserve(assumed.state, pod, assumed.node_name)
@@ -264,9 +264,9 @@ class Binder:
             await assumed.points.clean_up(assumed.state, pod, assumed.node_name)
         except ApiError as error:
             _LOG.warning("cleaning up after pod %s: %s", pod.key, error)
-        outcome: Refusal | Failure = Failure(status.message)
+        outcome: FitError | Failure = Failure(status.message)
         if status.rejected:
-            outcome = on_one_node(assumed.node_name, status)
+            outcome = fit_error_on_node(assumed.node_name, status)
         await dependencies.failures.settle(assumed.queued, outcome, nomination="", started=assumed.started)
         if status.rejected:
             # After a rejection the event comes after requeueing and excludes the pod: its own release must not wake it.

@@ -7,7 +7,7 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.proposals.lending import scheduler_plugins
 from mockkube.proposals.proposal import SchedulerPlugin
-from mockkube.scheduler.framework.interface import Factory
+from mockkube.scheduler.framework.interface import PluginFactory
 from mockkube.scheduler.plugins.default_binder import DefaultBinder
 from mockkube.scheduler.plugins.default_preemption import DefaultPreemption
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
@@ -35,7 +35,7 @@ class Entry:
     """Plugin of the catalogue; one with a gate exists only where the gate is enabled."""
 
     name: str
-    factory: Factory
+    factory: PluginFactory
     weight: int = 0
     gate: str = ""
 
@@ -78,7 +78,7 @@ def _proposal_entry(plugin: SchedulerPlugin) -> Entry:
     return Entry(plugin.name, plugin.factory, plugin.weight)
 
 
-def defaults_for(caps: Capabilities) -> list[Entry]:
+def default_plugins(caps: Capabilities) -> list[Entry]:
     """Return the plugins that are enabled by default, in order."""
     entries = [entry for entry in PLUGINS if not entry.gate or caps.enabled(entry.gate)]
     if caps.version >= _NAME_FIRST_SINCE:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Caches, Change, Handler
+from mockkube.client.cache import Change, Handler, InformerFactory
 from mockkube.client.protocol import EventType
 from mockkube.features.capabilities import Capabilities
 from mockkube.scheduler import scheduling_properties
@@ -16,7 +16,7 @@ from mockkube.scheduler.binding_cycle import Binder
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import RequestReader
-from mockkube.scheduler.nominator import Latest, Nominations
+from mockkube.scheduler.nominator import Latest, Nominator
 from mockkube.scheduler.queue.scheduling_queue import Queue
 from mockkube.scheduler.snapshot import Picture
 
@@ -29,19 +29,19 @@ _ACTIONS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Intake:
+class EventHandlers:
     """Handlers for the watch events of all resources."""
 
     picture: Picture
     queue: Queue
-    nominations: Nominations
+    nominations: Nominator
     binder: Binder
     requests: RequestReader
     caps: Capabilities
     names: Collection[str]
     """Scheduler names whose pods this scheduler is responsible for."""
 
-    def subscribe(self, caches: Caches, subjects: Iterable[Subject]) -> None:
+    def subscribe(self, caches: InformerFactory, subjects: Iterable[Subject]) -> None:
         """Subscribe to nodes, pods and every other resource that plugins register for."""
         caches.of("Node").subscribe(self._on_node_event)
         caches.of("Pod").subscribe(self._on_pod_event)
@@ -72,7 +72,7 @@ class Intake:
             old, new = (change.object, None) if deleted else (change.old, change.object)
             self.queue.happened(ClusterEvent(subject, _ACTIONS[change.type], old, new))
             # PreBind plugins wait for such objects (a bound claim, an allocated device).
-            self.binder.poke()
+            self.binder.retry_waiting()
 
         return handle
 
@@ -86,7 +86,7 @@ class Intake:
             self._dispatch_pod(old, None)
             old = None
         self._dispatch_pod(_unless_finished(old), _unless_finished(new))
-        self.binder.poke()
+        self.binder.retry_waiting()
 
     def _dispatch_pod(self, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
         """Dispatch one pod event; None means absent or finished."""
@@ -185,7 +185,7 @@ def _unless_finished(pod: ReadOnlyObject | None) -> ReadOnlyObject | None:
     return pod
 
 
-def latest_in(caches: Caches) -> Latest:
+def pending_pod_lister(caches: InformerFactory) -> Latest:
     """Return a function that finds the current revision of a pod; None if it is deleted or has a node."""
     pods = caches.of("Pod")
 

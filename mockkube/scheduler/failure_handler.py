@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import ApiError
-from mockkube.client.cache import ListWatch
+from mockkube.client.cache import Informer
 from mockkube.client.events import WARNING
 from mockkube.client.series import SeriesRecorder
 from mockkube.runtime.clock import Clock
-from mockkube.scheduler.fit_error import Refusal
+from mockkube.scheduler.fit_error import FitError
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.metrics import Metrics
-from mockkube.scheduler.nominator import Nominations
+from mockkube.scheduler.nominator import Nominator
 from mockkube.scheduler.pod_status import Condition, PodStatusWriter
-from mockkube.scheduler.queue.queued_pod_info import Queued
+from mockkube.scheduler.queue.queued_pod_info import QueuedPodInfo
 from mockkube.scheduler.queue.scheduling_queue import Queue
 from mockkube.scheduler.scheduling_algorithm import Failure
 
@@ -27,24 +27,24 @@ _TRUNCATION_MARK: Final = " ..."
 
 
 @dataclass(frozen=True, slots=True)
-class Failures:
+class FailureHandler:
     """Handles pods that were not scheduled."""
 
-    pods: ListWatch
+    pods: Informer
     queue: Queue
-    nominations: Nominations
+    nominations: Nominator
     writer: PodStatusWriter
     recorder: SeriesRecorder
     metrics: Metrics
     clock: Clock
 
     async def settle(
-        self, queued: Queued, outcome: Refusal | Failure, *, nomination: str | None, started: float
+        self, queued: QueuedPodInfo, outcome: FitError | Failure, *, nomination: str | None, started: float
     ) -> None:
         """Requeue the pod and report why; an empty `nomination` clears it, None keeps it."""
         self._record_metrics(queued, outcome, started)
         queued.refused_by, queued.pending_by = set(), set()
-        if isinstance(outcome, Refusal):
+        if isinstance(outcome, FitError):
             queued.refused_by |= outcome.rejectors.refused
             queued.pending_by |= outcome.rejectors.pending
         else:
@@ -55,7 +55,7 @@ class Failures:
         self.nominations.put(queued.pod, nomination)
         await self._report(queued.pod, outcome, nomination)
 
-    def _requeue(self, queued: Queued) -> bool:
+    def _requeue(self, queued: QueuedPodInfo) -> bool:
         """Requeue the current revision of the pod; return False if another pod has taken its name."""
         pod = queued.pod
         current = self.pods.get(pod.key)
@@ -68,11 +68,11 @@ class Failures:
         else:
             if current is not pod.obj:
                 queued.pod = PodInfo(current)
-            self.queue.put_back(queued)
+            self.queue.add_unschedulable_if_not_present(queued)
         return True
 
-    async def _report(self, pod: PodInfo, outcome: Refusal | Failure, nomination: str | None) -> None:
-        is_fit_error, message = isinstance(outcome, Refusal), outcome.message
+    async def _report(self, pod: PodInfo, outcome: FitError | Failure, nomination: str | None) -> None:
+        is_fit_error, message = isinstance(outcome, FitError), outcome.message
         self.recorder.record(
             pod.obj,
             WARNING,
@@ -91,8 +91,8 @@ class Failures:
         except Exception as error:
             self.pods.bad.fail("scheduler", "Pod", pod.key, error)
 
-    def _record_metrics(self, queued: Queued, outcome: Refusal | Failure, started: float) -> None:
-        result = "unschedulable" if isinstance(outcome, Refusal) else "error"
+    def _record_metrics(self, queued: QueuedPodInfo, outcome: FitError | Failure, started: float) -> None:
+        result = "unschedulable" if isinstance(outcome, FitError) else "error"
         profile = queued.pod.scheduler_name
         self.metrics.attempts.add(result, profile)
         self.metrics.attempt_seconds.observe(self.clock.monotonic() - started, result, profile)

@@ -10,26 +10,26 @@ from typing import Final
 
 from mockkube.scheduler.framework.interface import CycleState
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.runtime import FILTER, Points
+from mockkube.scheduler.framework.runtime import FILTER, Framework
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
-from mockkube.scheduler.verdict_cache import Filtered, Tables
+from mockkube.scheduler.verdict_cache import FilterVerdicts, VerdictCache
 
 # Clusters with fewer nodes are searched completely, as upstream's minFeasibleNodesToFind says.
-FEASIBLE_MIN: Final = 100
+FEASIBLE_NODES_MIN: Final = 100
 _PERCENTAGE_MIN: Final = 5
 _REJECTION_CODES: Final = (Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING)
 
 
 def wanted(percentage: int, nodes: int) -> int:
     """Return how many feasible nodes are enough; a percentage of 0 depends on the size of the cluster."""
-    if nodes < FEASIBLE_MIN:
+    if nodes < FEASIBLE_NODES_MIN:
         return nodes
     percentage = percentage or max(50 - nodes // 125, _PERCENTAGE_MIN)
-    return max(nodes * percentage // 100, FEASIBLE_MIN)
+    return max(nodes * percentage // 100, FEASIBLE_NODES_MIN)
 
 
 @dataclass(slots=True)
-class Rotation:
+class NextStartNode:
     """Index of the node at which the next search starts, so that all nodes have the same chance."""
 
     start: int = 0
@@ -56,7 +56,7 @@ class Found:
 class Search:
     """Search of one profile."""
 
-    def __init__(self, points: Points, tables: Tables, percentage: int, rotation: Rotation) -> None:
+    def __init__(self, points: Framework, tables: VerdictCache, percentage: int, rotation: NextStartNode) -> None:
         self._framework, self._verdict_cache, self._percentage_of_nodes_to_score, self._next_start = (
             points,
             tables,
@@ -65,7 +65,7 @@ class Search:
         )
         self._filters = [plugin.name for plugin in points.profile.filters]
         self._log_lines = {
-            (plugin.name, code): line for plugin in points.profile.filters for code, line in plugin.logged.items()
+            (plugin.name, code): line for plugin in points.profile.filters for code, line in plugin.log_lines.items()
         }
 
     def one(self, state: CycleState, pod: PodInfo, name: str) -> Found:
@@ -116,7 +116,7 @@ class Search:
             self._count_evaluations(state, {}, count)
             self._log(verdicts, result.slots)
         else:
-            stretch = verdicts.next_fitting(first, count)
+            stretch = verdicts.find_next_fitting(first, count)
             result = Found(stretch.slots, seen=stretch.nodes)
             self._count_evaluations(state, stretch.refusals, stretch.nodes)
             self._log(verdicts, [(first + step) % total for step in range(stretch.nodes)] if verdicts.lines else ())
@@ -135,8 +135,12 @@ class Search:
         for slot in slots:  # hot: per node, per pod
             # Nominated pods may make a node unfit that fits by its cached verdict, so these nodes are evaluated with
             # them.
-            if check_nominated and nodes[slot].name in nominator and framework.yielded_to(pod, nodes[slot].name):
-                verdict = verdicts.judge_crowded(framework, state, pod, slot)
+            if (
+                check_nominated
+                and nodes[slot].name in nominator
+                and framework.nominated_pods_to_respect(pod, nodes[slot].name)
+            ):
+                verdict = verdicts.evaluate_with_nominated(framework, state, pod, slot)
             else:
                 verdict = entries[slot] or verdicts.judge(framework, state, pod, slot)
                 # Uncached filters run only while the cached verdict would not reject the node at an earlier filter.
@@ -163,15 +167,15 @@ class Search:
         framework.measure(FILTER, Code.SUCCESS, start)
         return Found(feasible, node_to_status, self._named_rejections(rejections), seen)
 
-    def _log(self, table: Filtered, slots: Sequence[int] | None) -> None:
+    def _log(self, table: FilterVerdicts, slots: Sequence[int] | None) -> None:
         """Count the log lines of the nodes at these indexes; None means all nodes."""
         if table.lines:
-            self._framework.log.count_kept(table.lines, slots)
+            self._framework.log.count_cached(table.lines, slots)
 
     def _named_rejections(self, refusals: Mapping[tuple[int, Code], int]) -> set[tuple[str, Code]]:
         return {(self._filters[place], code) for (place, code), nodes in refusals.items() if nodes}
 
-    def _current_verdicts(self, state: CycleState, pod: PodInfo) -> Filtered:
+    def _current_verdicts(self, state: CycleState, pod: PodInfo) -> FilterVerdicts:
         verdicts = self._verdict_cache.filtered(state, pod)
         # With nominated pods and only cached filters, a second table per priority holds verdicts that include those
         # pods.

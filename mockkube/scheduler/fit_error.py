@@ -34,7 +34,7 @@ class Rejectors:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class FitError:
     """No node fits the pod."""
 
     nodes: int
@@ -72,7 +72,7 @@ def told(verdicts: Verdicts, nodes: int) -> str:
     return f" {', '.join(lines)}." if lines else ""
 
 
-def on_one_node(node_name: str, status: Status) -> Refusal:
+def fit_error_on_node(node_name: str, status: Status) -> FitError:
     """Return the error of a pod that was rejected on the node chosen for it."""
     assert status is not SUCCESS, "a success is no rejection"
-    return Refusal(1, Verdicts({node_name: status}), rejectors=Rejectors.of([(status.plugin, status.code)]))
+    return FitError(1, Verdicts({node_name: status}), rejectors=Rejectors.of([(status.plugin, status.code)]))

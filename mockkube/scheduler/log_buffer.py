@@ -63,7 +63,7 @@ class LogBuffer:
         """Count a line several times."""
         self._counts[line] = self._counts.get(line, 0) + times
 
-    def count_kept(self, kept: Mapping[int, Lines], slots: Iterable[int] | None) -> None:
+    def count_cached(self, kept: Mapping[int, Lines], slots: Iterable[int] | None) -> None:
         """Count the cached lines of the nodes at these indexes; None means all nodes."""
         chosen: Iterable[Lines] = kept.values() if slots is None else _select(kept, slots)
         for lines in chosen:

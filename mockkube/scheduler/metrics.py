@@ -17,7 +17,7 @@ Labels = tuple[str, ...]
 PLUGIN_SAMPLE_PERCENT: Final = 10
 
 
-def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
+def exponential_buckets(start: float, factor: float, count: int) -> tuple[float, ...]:
     """Return bucket bounds that grow by a factor."""
     return tuple(start * factor**power for power in range(count))
 
@@ -93,22 +93,24 @@ class Metrics:
         self.attempt_seconds = Histogram(
             "scheduler_scheduling_attempt_duration_seconds",
             "Time of an attempt, deciding and binding.",
-            exponential(0.001, 2, 15),
+            exponential_buckets(0.001, 2, 15),
             ("result", "profile"),
         )
         self.algorithm_seconds = Histogram(
-            "scheduler_scheduling_algorithm_duration_seconds", "Time of deciding alone.", exponential(0.001, 2, 15)
+            "scheduler_scheduling_algorithm_duration_seconds",
+            "Time of deciding alone.",
+            exponential_buckets(0.001, 2, 15),
         )
-        self.point_seconds = Histogram(
+        self.extension_point_seconds = Histogram(
             "scheduler_framework_extension_point_duration_seconds",
             "Time all plugins of an extension point take.",
-            exponential(0.0001, 2, 12),
+            exponential_buckets(0.0001, 2, 12),
             ("extension_point", "status", "profile"),
         )
         self.plugin_seconds = Histogram(
             "scheduler_plugin_execution_duration_seconds",
             "Time of one plugin at an extension point, in a sample of the cycles.",
-            exponential(0.00001, 1.5, 20),
+            exponential_buckets(0.00001, 1.5, 20),
             ("plugin", "extension_point", "status"),
         )
         self.evaluations = Counter(
@@ -116,44 +118,46 @@ class Metrics:
             "Calls of plugins at PreFilter, Filter, PreScore and Score, by resulting status.",
             ("plugin", "extension_point", "profile", "status"),
         )
-        self.incoming = Counter(
+        self.queue_incoming_pods = Counter(
             "scheduler_queue_incoming_pods", "Pods put into a queue, by queue and event.", ("queue", "event")
         )
         self.sli_seconds = Histogram(
             "scheduler_pod_scheduling_sli_duration_seconds",
             "Time from entering the queue until bound.",
-            exponential(0.01, 2, 20),
+            exponential_buckets(0.01, 2, 20),
             ("attempts",),
         )
         self.pod_attempts = Histogram(
-            "scheduler_pod_scheduling_attempts", "Attempts it took to schedule a pod.", exponential(1, 2, 5)
+            "scheduler_pod_scheduling_attempts", "Attempts it took to schedule a pod.", exponential_buckets(1, 2, 5)
         )
         self.after_flush = Counter(
             "scheduler_pod_scheduled_after_flush", "Pods scheduled after a timeout, not an event, had requeued them."
         )
         self.preemption_attempts = Counter("scheduler_preemption_attempts", "Attempts to preempt.")
-        self.victims = Histogram("scheduler_preemption_victims", "Victims per preemption.", exponential(1, 2, 7))
+        self.victims = Histogram(
+            "scheduler_preemption_victims", "Victims per preemption.", exponential_buckets(1, 2, 7)
+        )
         self.hint_seconds = Histogram(
             "scheduler_queueing_hint_execution_duration_seconds",
             "Time of a plugin's queueing hint.",
-            exponential(0.00001, 1.5, 20),
+            exponential_buckets(0.00001, 1.5, 20),
             ("plugin", "event", "hint"),
         )
         self.event_seconds = Histogram(
             "scheduler_event_handling_duration_seconds",
             "Time of handling an event.",
-            exponential(0.0001, 2, 12),
+            exponential_buckets(0.0001, 2, 12),
             ("event",),
         )
         self.permit_seconds = Histogram(
             "scheduler_permit_wait_duration_seconds",
             "Time of waiting for Permit plugins.",
-            exponential(0.001, 2, 15),
+            exponential_buckets(0.001, 2, 15),
             ("result",),
         )
         self._gauges: list[tuple[str, str, Sequence[str], Gauge]] = []
 
-    def gauge(self, name: str, help_text: str, labels: Sequence[str], read: Gauge) -> None:
+    def add_gauge(self, name: str, help_text: str, labels: Sequence[str], read: Gauge) -> None:
         """Add a gauge whose values are read on each scrape."""
         self._gauges.append((name, help_text, labels, read))
 

@@ -10,20 +10,20 @@ from mockkube.runtime.chance import Chance
 from mockkube.scheduler.framework.interface import SCORE_MAX, CycleState, ScorePlugin
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.runtime import SCORE, PluginFailed, Points
+from mockkube.scheduler.framework.runtime import SCORE, Framework, PluginError
 from mockkube.scheduler.framework.status import Code
-from mockkube.scheduler.verdict_cache import Tables
+from mockkube.scheduler.verdict_cache import VerdictCache
 
-Scores = Mapping[str, Mapping[str, int]]
+NodePluginScores = Mapping[str, Mapping[str, int]]
 """Weighted scores of each node, by plugin."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class NodeScores:
     """Scores nodes with the plugins of one profile."""
 
-    points: Points
-    tables: Tables
+    points: Framework
+    tables: VerdictCache
     chance: Chance
 
     def choose(self, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> int:
@@ -38,7 +38,7 @@ class Ranking:
         index = ties[0] if len(ties) == 1 else ties[self.chance.random.randrange(len(ties))]
         return slots[index]
 
-    def scores(self, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> Scores:
+    def scores(self, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> NodePluginScores:
         """Return the scores of all plugins for all nodes, without the cache. Raises PluginError."""
         nodes = self._nodes_at(slots)
         self.points.pre_score(state, pod, nodes)
@@ -82,7 +82,7 @@ class Ranking:
         if state.timed:
             # The metric is per node, but `score_all` scores all nodes in one call.
             each = (self.points.now() - start) / len(nodes)
-            self.points.time_plugin(SCORE, plugin.name, Code.SUCCESS, each)
+            self.points.observe_plugin(SCORE, plugin.name, Code.SUCCESS, each)
         return scores
 
     def _add_normalized(
@@ -99,7 +99,7 @@ class Ranking:
             wrong = next(raw for raw in raws if not 0 <= raw <= SCORE_MAX)
             # upstream's text, grammar included
             text = f"it should in the range of [0, {SCORE_MAX}] after normalizing"
-            raise PluginFailed(
+            raise PluginError(
                 "applying score defaultWeights on Score plugins: "
                 f'plugin "{plugin.name}" returns an invalid score {wrong}, {text}'
             )

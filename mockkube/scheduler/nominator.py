@@ -14,7 +14,7 @@ Latest = Callable[[PodInfo], PodInfo | None]
 """Returns the current revision of a pending pod; None once it is deleted or has a node."""
 
 
-class Nominations:
+class Nominator:
     """Pods nominated to nodes, in the scheduler's memory; the status of the pods is written after it."""
 
     def __init__(self, latest: Latest) -> None:

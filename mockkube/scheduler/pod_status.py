@@ -5,7 +5,7 @@ upstream 1.36: pkg/scheduler/schedule_one.go (updatePod), pkg/api/v1/pod/util.go
 
 from dataclasses import dataclass
 
-from mockkube.api.conditions import find_condition, pod_generation, transition_time
+from mockkube.api.conditions import calculate_observed_generation, find_condition, transition_time
 from mockkube.api.times import render_time
 from mockkube.api.types import Object
 from mockkube.client.protocol import Client
@@ -54,7 +54,7 @@ class PodStatusWriter:
             "lastProbeTime": None,
             "lastTransitionTime": transition_time(old, wanted.status, render_time(self.clock.now())),
         }
-        if generation := pod_generation(pod.obj, old, self.caps):
+        if generation := calculate_observed_generation(pod.obj, old, self.caps):
             new["observedGeneration"] = generation
         # upstream: a condition that differs in times only is not written, or each attempt would update the pod.
         same = old is not None and all(old.get(name) == new[name] for name in ("status", "reason", "message"))

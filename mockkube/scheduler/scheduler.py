@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Caches
+from mockkube.client.cache import InformerFactory
 from mockkube.client.protocol import Client
 from mockkube.client.series import SeriesRecorder
 from mockkube.features.capabilities import Capabilities
@@ -13,32 +13,32 @@ from mockkube.features.versions import Version
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import TaintRules
 from mockkube.proposals.expression_metrics import ExpressionMetrics
-from mockkube.proposals.lending import device_taint_rules, selector_operators, taint_rules
+from mockkube.proposals.lending import make_device_taint_rules, selector_operators, taint_rules
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.part import Context as PartContext
 from mockkube.runtime.steps import Worker
 from mockkube.runtime.virtual import VirtualClock
-from mockkube.scheduler.binding_cycle import PARALLEL_MAX, Binder, Desk
+from mockkube.scheduler.binding_cycle import PARALLELISM, Binder, Desk
 from mockkube.scheduler.configuration import configuration as configurations
 from mockkube.scheduler.configuration import profiles
 from mockkube.scheduler.configuration.configuration import Configuration
-from mockkube.scheduler.event_handlers import Intake, latest_in
-from mockkube.scheduler.failure_handler import Failures
-from mockkube.scheduler.feasible_nodes import Rotation
-from mockkube.scheduler.framework.handle import ProfileHandle
+from mockkube.scheduler.event_handlers import EventHandlers, pending_pod_lister
+from mockkube.scheduler.failure_handler import FailureHandler
+from mockkube.scheduler.feasible_nodes import NextStartNode
+from mockkube.scheduler.framework.handle import FrameworkHandle
 from mockkube.scheduler.framework.interface import Context
 from mockkube.scheduler.framework.pod_requests import RequestReader
-from mockkube.scheduler.framework.runtime import Points
+from mockkube.scheduler.framework.runtime import Framework
 from mockkube.scheduler.log_buffer import LogBuffer
 from mockkube.scheduler.metrics import Labels, Metrics
-from mockkube.scheduler.nominator import Nominations
+from mockkube.scheduler.nominator import Nominator
 from mockkube.scheduler.pod_status import PodStatusWriter
-from mockkube.scheduler.preemption.executor import Evictions, Tools
-from mockkube.scheduler.queue.queueing_hints import Hints
+from mockkube.scheduler.preemption.executor import Evictions, ExecutorDependencies
+from mockkube.scheduler.queue.queueing_hints import QueueingHints
 from mockkube.scheduler.queue.scheduling_queue import Queue, Rules
-from mockkube.scheduler.scheduling_algorithm import Decider
-from mockkube.scheduler.scheduling_cycle import Cycle, Surroundings
+from mockkube.scheduler.scheduling_algorithm import SchedulingAlgorithm
+from mockkube.scheduler.scheduling_cycle import SchedulingCycle, Surroundings
 from mockkube.scheduler.snapshot import Picture
 
 # From this version on events about victims name the preemptor in their text only, not as related object.
@@ -61,7 +61,9 @@ class Senses:
         expressions = ExpressionCache()
         return cls(caps, RequestReader(caps), taint_rules(caps, expressions.expression, log.error), expressions, log)
 
-    def context(self, client: Client, caches: Caches, picture: Picture, clock: Clock, chance: Chance) -> Context:
+    def context(
+        self, client: Client, caches: InformerFactory, picture: Picture, clock: Clock, chance: Chance
+    ) -> Context:
         """Return the dependencies of plugins, without their handle."""
         return Context(
             caps=self.caps,
@@ -71,7 +73,7 @@ class Senses:
             nodes=picture,
             taints=self.taints,
             selector_operators=selector_operators(self.caps),
-            device_taints=device_taint_rules(self.caps),
+            device_taints=make_device_taint_rules(self.caps),
             log=self.log.info,
             expressions=self.expressions,
             chance=chance,
@@ -87,14 +89,14 @@ class Scheduler:
         self.configuration, self.clock, self.client = configuration, clock, client
         self._log = LogBuffer(context.log, clock)
         self.senses = Senses.of(caps, self._log)
-        self.caches = Caches(client, clock, owner=owner, board=context.loops)
+        self.caches = InformerFactory(client, clock, owner=owner, board=context.loops)
         self.picture = Picture(self.senses.requests)
-        self.nominations = Nominations(latest_in(self.caches))
+        self.nominations = Nominator(pending_pod_lister(self.caches))
         self.metrics = Metrics()
         # In virtual time one after the other: parallel requests would complete in an order that no seed controls.
-        at_once = 1 if isinstance(clock, VirtualClock) else PARALLEL_MAX
+        at_once = 1 if isinstance(clock, VirtualClock) else PARALLELISM
         self._recorder = SeriesRecorder(client, clock, random, owner=owner, at_once=at_once)
-        self._handles: list[ProfileHandle] = []
+        self._handles: list[FrameworkHandle] = []
         self.deciders = self._build_algorithms(random)
         self.queue = self._build_queue()
         self._workers = self._build_workers(owner, at_once=at_once)
@@ -114,19 +116,19 @@ class Scheduler:
         """Close the watches."""
         await self.caches.close()
 
-    def _build_algorithms(self, chance: Chance) -> dict[str, Decider]:
+    def _build_algorithms(self, chance: Chance) -> dict[str, SchedulingAlgorithm]:
         """Build the profiles; they share the node at which the next search starts."""
         dependencies = self.senses.context(self.client, self.caches, self.picture, self.clock, chance)
-        rotation = Rotation()
+        rotation = NextStartNode()
         algorithms = {}
         for settings in self.configuration.profiles:
-            handle = ProfileHandle()
+            handle = FrameworkHandle()
             self._handles.append(handle)
             profile = profiles.build(settings, handle.given(dependencies))
-            framework = Points(profile, self.picture, self.nominations, self.clock, self.metrics, self._log)
+            framework = Framework(profile, self.picture, self.nominations, self.clock, self.metrics, self._log)
             handle.points, handle.recorder = framework, self._recorder
             percentage = self.configuration.percentage
-            algorithms[profile.name] = Decider(framework, chance, percentage=percentage, rotation=rotation)
+            algorithms[profile.name] = SchedulingAlgorithm(framework, chance, percentage=percentage, rotation=rotation)
         return algorithms
 
     def _build_queue(self) -> Queue:
@@ -135,7 +137,7 @@ class Scheduler:
         # All profiles have the same queue sort plugin: the configuration was validated.
         first = next(iter(profile_by_name.values()))
         hints = {
-            name: Hints(one.refusing, self.clock, self.metrics, asked=hints_enabled)
+            name: QueueingHints(one.refusing, self.clock, self.metrics, asked=hints_enabled)
             for name, one in profile_by_name.items()
         }
         config = Rules(
@@ -152,7 +154,9 @@ class Scheduler:
     def _build_workers(self, owner: str, *, at_once: int) -> list[Worker]:
         pods = self.caches.of("Pod")
         writer = PodStatusWriter(self.client, self.senses.caps, self.clock)
-        failure_handler = Failures(pods, self.queue, self.nominations, writer, self._recorder, self.metrics, self.clock)
+        failure_handler = FailureHandler(
+            pods, self.queue, self.nominations, writer, self._recorder, self.metrics, self.clock
+        )
         nominates = self.senses.caps.enabled("NominatedNodeNameForExpectation")
         binding_dependencies = Desk(
             self.picture,
@@ -165,7 +169,7 @@ class Scheduler:
             nominates=nominates,
         )
         binding_cycle = Binder(binding_dependencies, owner=owner, at_once=at_once)
-        executor_dependencies = Tools(
+        executor_dependencies = ExecutorDependencies(
             self.client,
             pods,
             writer,
@@ -175,7 +179,7 @@ class Scheduler:
             activate=self.queue.activate,
             ask_again=self.queue.ask_again,
             call_off=binding_cycle.call_off,
-            names_preemptor=self.senses.caps.version < _PREEMPTOR_UNRELATED_SINCE,
+            relate_events_to_preemptor=self.senses.caps.version < _PREEMPTOR_UNRELATED_SINCE,
         )
         preemption_executor = Evictions(executor_dependencies, owner=owner, at_once=at_once)
         for handle in self._handles:
@@ -195,7 +199,7 @@ class Scheduler:
             self.metrics,
             self.clock,
         )
-        cycle = Cycle(dependencies, owner=owner)
+        cycle = SchedulingCycle(dependencies, owner=owner)
         return [*self.caches.workers, cycle, binding_cycle, preemption_executor, self._recorder]
 
     def _register_event_handlers(self, binder: Binder) -> None:
@@ -204,14 +208,14 @@ class Scheduler:
         Plugins subscribed to their informers when they were built, so their own state is updated before hints run.
         """
         semantics = self.senses
-        event_handlers = Intake(
+        event_handlers = EventHandlers(
             self.picture, self.queue, self.nominations, binder, semantics.requests, semantics.caps, tuple(self.deciders)
         )
         event_handlers.subscribe(self.caches, self.queue.subjects)
 
     def _add_gauges(self) -> None:
         text = "Nodes, pods and assumed pods that the scheduler knows of."
-        self.metrics.gauge("scheduler_cache_size", text, ("type",), self._cache_sizes)
+        self.metrics.add_gauge("scheduler_cache_size", text, ("type",), self._cache_sizes)
 
     def _cache_sizes(self) -> Mapping[Labels, float]:
         return {(kind,): size for kind, size in self.picture.sizes.items()}

@@ -10,24 +10,24 @@ from typing import Final
 
 from mockkube.api.errors import ApiError
 from mockkube.api.fields import quoted
-from mockkube.client.cache import Caches
+from mockkube.client.cache import InformerFactory
 from mockkube.client.events import WARNING
 from mockkube.client.series import SeriesRecorder
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.steps import Bell
-from mockkube.scheduler.binding_cycle import Assumed, Binder
+from mockkube.runtime.steps import Signal
+from mockkube.scheduler.binding_cycle import AssumedPod, Binder
 from mockkube.scheduler.configuration.profiles import Profile
-from mockkube.scheduler.failure_handler import Failures
-from mockkube.scheduler.fit_error import Refusal, on_one_node
+from mockkube.scheduler.failure_handler import FailureHandler
+from mockkube.scheduler.fit_error import FitError, fit_error_on_node
 from mockkube.scheduler.framework.interface import CycleState
 from mockkube.scheduler.framework.status import Code, Status
 from mockkube.scheduler.log_buffer import LogBuffer
 from mockkube.scheduler.metrics import Metrics
-from mockkube.scheduler.nominator import Nominations
+from mockkube.scheduler.nominator import Nominator
 from mockkube.scheduler.preemption.executor import Evictions, Preemption
-from mockkube.scheduler.queue.queued_pod_info import Queued
+from mockkube.scheduler.queue.queued_pod_info import QueuedPodInfo
 from mockkube.scheduler.queue.scheduling_queue import Queue
-from mockkube.scheduler.scheduling_algorithm import Decider, Failure, Placement
+from mockkube.scheduler.scheduling_algorithm import Failure, Placement, SchedulingAlgorithm
 from mockkube.scheduler.snapshot import Picture
 
 _LOG: Final = logging.getLogger("mockkube.scheduler")
@@ -42,22 +42,22 @@ _SYNC_POLL_SECONDS: Final = 0.1
 class Surroundings:
     """Everything that the scheduling cycle needs."""
 
-    caches: Caches
+    caches: InformerFactory
     queue: Queue
     picture: Picture
-    nominations: Nominations
-    deciders: Mapping[str, Decider]
+    nominations: Nominator
+    deciders: Mapping[str, SchedulingAlgorithm]
     """Scheduling algorithms by scheduler name."""
     binder: Binder
     evictions: Evictions
-    failures: Failures
+    failures: FailureHandler
     log: LogBuffer
     recorder: SeriesRecorder
     metrics: Metrics
     clock: Clock
 
 
-class Cycle:
+class SchedulingCycle:
     """Schedules one pod per step."""
 
     def __init__(self, surroundings: Surroundings, *, owner: str) -> None:
@@ -66,7 +66,7 @@ class Cycle:
         self._synced = False
 
     @property
-    def bell(self) -> Bell:
+    def bell(self) -> Signal:
         """Signal of the queue."""
         return self._dependencies.queue.bell
 
@@ -96,7 +96,7 @@ class Cycle:
             self._report_bad_object(queued, error)
             await self._handle_internal_error(queued)
 
-    async def _handle_internal_error(self, queued: Queued) -> None:
+    async def _handle_internal_error(self, queued: QueuedPodInfo) -> None:
         """Requeue a pod whose cycle failed; if that fails too, drop it until it changes."""
         # The cycle may have failed after the pod was assumed.
         self._dependencies.picture.forget(queued.pod.uid)
@@ -106,7 +106,7 @@ class Cycle:
             self._dependencies.caches.bad.fail(self.name, "Pod", queued.pod.key, error)
             self._dependencies.queue.done(queued.pod.uid)
 
-    def _report_bad_object(self, queued: Queued, error: Exception) -> None:
+    def _report_bad_object(self, queued: QueuedPodInfo, error: Exception) -> None:
         """Report the object that made the cycle fail, and ignore it until it changes.
 
         If it was the pod itself, the pod fails until it changes.
@@ -115,7 +115,7 @@ class Cycle:
         if not informers.blame(self.name, error, own=pod.key):
             informers.bad.fail(self.name, "Pod", pod.key, error)
 
-    def _should_skip(self, queued: Queued) -> bool:
+    def _should_skip(self, queued: QueuedPodInfo) -> bool:
         pod = queued.pod
         if pod.terminating:
             note = f"skip schedule deleting pod: {pod.namespace}/{pod.name}"
@@ -126,13 +126,13 @@ class Cycle:
         # An update can requeue a pod that is assumed already; it must not be scheduled twice.
         return self._dependencies.picture.assumed(pod.uid)
 
-    async def _schedule(self, queued: Queued) -> None:
+    async def _schedule(self, queued: QueuedPodInfo) -> None:
         started = self._dependencies.clock.monotonic()
         algorithm = self._dependencies.deciders[queued.pod.scheduler_name]
         state = algorithm.state()
         self._dependencies.log.begin()
         decision = algorithm.decide(state, queued.pod)
-        if isinstance(decision, Refusal):
+        if isinstance(decision, FitError):
             # Within the cycle of the log buffer, so that the pod is appended to the line.
             self._dependencies.log.info(
                 f'"Unable to schedule pod; no fit; waiting" err={quoted(decision.message)}', _NO_FIT_VERBOSITY
@@ -142,7 +142,7 @@ class Cycle:
         match decision:
             case Placement():
                 await self._assume_and_bind(queued, algorithm, state, decision, started)
-            case Refusal():
+            case FitError():
                 await self._apply_post_filter_results(algorithm, state, queued)
                 # Started before the failure is handled: the pod's gate must already hold it back when it is requeued.
                 self._start_preemption(queued, algorithm.points.profile, decision)
@@ -151,15 +151,17 @@ class Cycle:
             case Failure():
                 await self._handle_failure(queued, decision, "", started)
 
-    async def _apply_post_filter_results(self, decider: Decider, state: CycleState, queued: Queued) -> None:
+    async def _apply_post_filter_results(
+        self, decider: SchedulingAlgorithm, state: CycleState, queued: QueuedPodInfo
+    ) -> None:
         """Let PostFilter plugins write their results."""
         for plugin in decider.points.profile.post_filters:
             try:
-                await plugin.carry_out(state, queued.pod)
+                await plugin.apply_result(state, queued.pod)
             except ApiError as error:
                 _LOG.warning("%s for pod %s: %s", plugin.name, queued.pod.key, error)
 
-    def _start_preemption(self, queued: Queued, profile: Profile, refusal: Refusal) -> None:
+    def _start_preemption(self, queued: QueuedPodInfo, profile: Profile, refusal: FitError) -> None:
         result = refusal.remedy
         if (
             result is not None
@@ -170,7 +172,12 @@ class Cycle:
             self._dependencies.evictions.begin(Preemption(queued.pod, result.node_name, result.victims))
 
     async def _assume_and_bind(
-        self, queued: Queued, decider: Decider, state: CycleState, placement: Placement, started: float
+        self,
+        queued: QueuedPodInfo,
+        decider: SchedulingAlgorithm,
+        state: CycleState,
+        placement: Placement,
+        started: float,
     ) -> None:
         """Assume the pod on its node and start its binding, unless a plugin rejects it."""
         dependencies, framework, node_name = self._dependencies, decider.points, placement.node_name
@@ -182,7 +189,7 @@ class Cycle:
             status = framework.permit(state, pod, node_name)
         if status.ok or status.code is Code.WAIT:
             waits = status.code is Code.WAIT
-            dependencies.binder.begin(Assumed(queued, pod, node_name, state, framework, started, waits))
+            dependencies.binder.begin(AssumedPod(queued, pod, node_name, state, framework, started, waits))
             return
         framework.unreserve(state, pod, node_name)
         dependencies.picture.forget(pod.uid)
@@ -190,10 +197,10 @@ class Cycle:
         await self._handle_failure(queued, _failure_outcome(node_name, status), "", started)
 
     async def _handle_failure(
-        self, queued: Queued, outcome: Refusal | Failure, nomination: str | None, started: float
+        self, queued: QueuedPodInfo, outcome: FitError | Failure, nomination: str | None, started: float
     ) -> None:
         await self._dependencies.failures.settle(queued, outcome, nomination=nomination, started=started)
 
 
-def _failure_outcome(node_name: str, status: Status) -> Refusal | Failure:
-    return on_one_node(node_name, status) if status.rejected else Failure(status.message)
+def _failure_outcome(node_name: str, status: Status) -> FitError | Failure:
+    return fit_error_on_node(node_name, status) if status.rejected else Failure(status.message)

@@ -86,15 +86,15 @@ class Picture:
         """Return the nodes with pods that have inter-pod affinity or anti-affinity of any kind."""
         return [self._nodes[name] for name in self._with_affinity]
 
-    def with_required_anti_affinity(self) -> Iterable[NodeInfo]:
+    def have_pods_with_required_anti_affinity(self) -> Iterable[NodeInfo]:
         """Return the nodes with pods that have required anti-affinity."""
         return [self._nodes[name] for name in self._with_anti_affinity]
 
-    def image_nodes(self, image: str) -> int:
+    def count_nodes_with_image(self, image: str) -> int:
         """Return the number of nodes that have an image."""
         return self._image_counts.get(image, 0)
 
-    def claim_users(self, namespace: str, claim: str) -> int:
+    def count_pvc_users(self, namespace: str, claim: str) -> int:
         """Return the number of pods on nodes that use a PersistentVolumeClaim."""
         return self._pvc_counts.get((namespace, claim), 0)
 
@@ -197,7 +197,7 @@ class Picture:
         elif before.node_name == pod.node_name and self._is_equivalent(before, pod):
             # The usual confirmation of an assumed pod changes nothing for plugins, so cached verdicts of the node stay
             # valid.
-            pod.share_parts(before)
+            pod.share_derived(before)
             self._pods[pod.uid] = pod
             self._nodes[pod.node_name].pods[pod.uid] = pod
         else:
@@ -215,7 +215,7 @@ class Picture:
         """Return the requests of a pod."""
         return self._requests.read(pod)
 
-    def suppose_generation(self) -> int:
+    def next_generation(self) -> int:
         """Return a generation for a changed clone of a node, different from that of any real node."""
         self.generation += 1
         return self.generation

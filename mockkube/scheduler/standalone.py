@@ -9,10 +9,10 @@ from mockkube.client.http import HttpClient
 from mockkube.client.identity import user_agent
 from mockkube.client.kubeconfig import Access
 from mockkube.client.protocol import Client
-from mockkube.client.sight import Sight
+from mockkube.client.sight import VersionedDecoder
 from mockkube.features.capabilities import Capabilities
-from mockkube.proposals.lending import schema_for
-from mockkube.proposals.outside import trains_of
+from mockkube.proposals.lending import make_schema
+from mockkube.proposals.outside import trains_for
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import RealClock
 from mockkube.runtime.part import Context
@@ -30,7 +30,7 @@ async def serve(
     differs: there is no leader election; two schedulers of one name would schedule the same pods.
     """
     clock = RealClock()
-    agent, decoder = user_agent(NAME, caps.version), Sight(schema_for(caps.version, trains_of(caps)))
+    agent, decoder = user_agent(NAME, caps.version), VersionedDecoder(make_schema(caps.version, trains_for(caps)))
     async with HttpClient(access, agent, sight=decoder, clock=clock) as client:
         typed_client: Client = client
         # Node ownership matters to kubelets only; a scheduler is responsible for all nodes.

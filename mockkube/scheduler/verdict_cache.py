@@ -15,14 +15,14 @@ from mockkube.scheduler.configuration.profiles import Profile
 from mockkube.scheduler.framework.interface import CycleState, Scope, ScorePlugin
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.runtime import Points
+from mockkube.scheduler.framework.runtime import Framework
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 from mockkube.scheduler.log_buffer import Lines
 from mockkube.scheduler.signatures import signature
 from mockkube.scheduler.snapshot import Picture, tally
 
 # Signatures in the cache; the least recently used one is dropped.
-TABLES_MAX: Final = 64
+SIGNATURES_MAX: Final = 64
 # Up to so many nodes without a verdict are evaluated on refresh; more are evaluated when a search reaches them.
 _EAGER_MAX: Final = 64
 _UNKNOWN: Final = 0
@@ -68,7 +68,7 @@ class Rows(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class FittingNodes:
     """Result of a search from one node on: slots of feasible nodes, rejections by filter and code, nodes passed."""
 
     slots: Sequence[int]
@@ -76,7 +76,7 @@ class Stretch:
     nodes: int
 
 
-class Filtered:
+class FilterVerdicts:
     """Verdicts of the filters of scope NODE and LOAD, optionally with nominated pods added to their nodes."""
 
     def __init__(
@@ -89,9 +89,9 @@ class Filtered:
         self._last_nominated_node = ""
         self._filter_indexes = {plugin.name: place for place, plugin in enumerate(profile.filters)}
         active = [(place, one) for place, one in enumerate(profile.filters) if one.name not in skipped]
-        self._cached_filters = [(place, one) for place, one in active if one.scope_of(pod) is not Scope.CLUSTER]
+        self._cached_filters = [(place, one) for place, one in active if one.scope_for(pod) is not Scope.CLUSTER]
         # Filters that run in each cycle.
-        self.live = [(place, one) for place, one in active if one.scope_of(pod) is Scope.CLUSTER]
+        self.live = [(place, one) for place, one in active if one.scope_for(pod) is Scope.CLUSTER]
         self.fits: Verdict = (len(profile.filters), SUCCESS)
         self._table: Rows[Verdict] = Rows(picture)
         # Number of nodes that are rejected or unknown.
@@ -115,7 +115,7 @@ class Filtered:
         """Verdicts by slot; feasible nodes have the object `fits` itself."""
         return self._table.entries
 
-    def refresh(self, points: Points, state: CycleState, pod: PodInfo) -> None:
+    def refresh(self, points: Framework, state: CycleState, pod: PodInfo) -> None:
         """Drop verdicts that changed since the last cycle, and evaluate these nodes if they are few."""
         dropped = self._table.refresh()
         renominated = self._nodes_with_changed_nominations(points, pod) if self._with_nominated else ()
@@ -137,7 +137,7 @@ class Filtered:
             for slot in list(self._unknown):
                 self.judge(points, state, pod, slot)
 
-    def _nodes_with_changed_nominations(self, points: Points, pod: PodInfo) -> Sequence[str]:
+    def _nodes_with_changed_nominations(self, points: Framework, pod: PodInfo) -> Sequence[str]:
         """Return the nodes whose nominated pods are not the same any more for this pod."""
         nominator = points.nominations
         own = nominator.node_of(pod.uid)
@@ -157,7 +157,7 @@ class Filtered:
         """Return whether the verdict of every node is known and no filter has to run."""
         return not self._unknown and not self.live
 
-    def next_fitting(self, start: int, count: int) -> Stretch:
+    def find_next_fitting(self, start: int, count: int) -> FittingNodes:
         """Return the next feasible nodes from a slot on, once around; all verdicts must be known."""
         rotated = self._marks[start:] + self._marks[:start]
         total = len(rotated)
@@ -165,16 +165,16 @@ class Filtered:
         passed = rotated[: steps[-1] + 1] if len(steps) == count else rotated
         marked = ((refuser, passed.count(mark)) for mark, refuser in enumerate(self._rejectors, _REFUSED))
         refusals = {refuser: nodes for refuser, nodes in marked if nodes}
-        return Stretch([(start + step) % total for step in steps], refusals, len(passed))
+        return FittingNodes([(start + step) % total for step in steps], refusals, len(passed))
 
-    def judge(self, points: Points, state: CycleState, pod: PodInfo, slot: int) -> Verdict:
+    def judge(self, points: Framework, state: CycleState, pod: PodInfo, slot: int) -> Verdict:
         """Evaluate a node without a verdict. Raises PluginError."""
         node, log = points.picture.all[slot], points.log
         if log.fresh:
             # Lines of other plugins must not be cached with this verdict, so they are counted first.
             log.settle()
-        if self._with_nominated and points.yielded_to(pod, node.name):
-            verdict = self.judge_crowded(points, state, pod, slot)
+        if self._with_nominated and points.nominated_pods_to_respect(pod, node.name):
+            verdict = self.evaluate_with_nominated(points, state, pod, slot)
         else:
             verdict = self._find_rejection(points, state, pod, node)
         if log.fresh:
@@ -190,9 +190,9 @@ class Filtered:
         del self._unknown[slot]
         return verdict
 
-    def judge_crowded(self, points: Points, state: CycleState, pod: PodInfo, slot: int) -> Verdict:
+    def evaluate_with_nominated(self, points: Framework, state: CycleState, pod: PodInfo, slot: int) -> Verdict:
         """Run all filters on a node with the pods nominated to it. Raises PluginError."""
-        status = points.filter_with_nominated(state, pod, points.picture.all[slot])
+        status = points.run_filters_with_nominated_pods(state, pod, points.picture.all[slot])
         return self.fits if status.ok else (self._filter_indexes[status.plugin], status)
 
     def _count_rejection(self, refusal: Verdict, sign: int) -> None:
@@ -206,7 +206,7 @@ class Filtered:
             self._rejectors.append(refuser)
         return self._rejectors.index(refuser) + _REFUSED
 
-    def _find_rejection(self, points: Points, state: CycleState, pod: PodInfo, node: NodeInfo) -> Verdict:
+    def _find_rejection(self, points: Framework, state: CycleState, pod: PodInfo, node: NodeInfo) -> Verdict:
         for place, plugin in self._cached_filters:
             status = points.ask(state, plugin, pod, node)
             if not status.ok:
@@ -214,7 +214,7 @@ class Filtered:
         return self.fits
 
 
-class Scored:
+class CachedScores:
     """Raw scores of plugins of scope NODE and LOAD: weighted sums, and those that have to be normalized."""
 
     def __init__(self, profile: Profile, skipped: frozenset[str], picture: Picture) -> None:
@@ -239,21 +239,21 @@ class Scored:
             self._lines = {}
             self._raw_scores = [[0] * len(self._weighted_sums.entries) for _ in self.relative]
 
-    def sums(self, points: Points, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> list[int]:
+    def sums(self, points: Framework, state: CycleState, pod: PodInfo, slots: Sequence[int]) -> list[int]:
         """Return the weighted sums of scores that need no normalizing, for some nodes."""
         entries = self._weighted_sums.entries
         sums = [
             self._score_node(points, state, pod, slot) if (known := entries[slot]) is None else known for slot in slots
         ]
         if self._lines:
-            points.log.count_kept(self._lines, slots)
+            points.log.count_cached(self._lines, slots)
         return sums
 
     def raw(self, index: int, slots: Sequence[int]) -> list[int]:
         """Return the raw scores of a plugin that normalizes; valid after `weighted_sums` for the same nodes."""
         return _select(self._raw_scores[index], slots)
 
-    def _score_node(self, points: Points, state: CycleState, pod: PodInfo, slot: int) -> int:
+    def _score_node(self, points: Framework, state: CycleState, pod: PodInfo, slot: int) -> int:
         node, log = points.picture.all[slot], points.log
         if log.fresh:
             log.settle()
@@ -267,15 +267,15 @@ class Scored:
         return total
 
 
-class Tables:
+class VerdictCache:
     """Cached verdicts and scores of one profile, by pod signature; bounded."""
 
     def __init__(self, profile: Profile, picture: Picture) -> None:
         self._profile, self._picture = profile, picture
-        self._filter_verdicts: LRUCache[object, Filtered] = LRUCache(TABLES_MAX)
-        self._scores: LRUCache[object, Scored] = LRUCache(TABLES_MAX)
+        self._filter_verdicts: LRUCache[object, FilterVerdicts] = LRUCache(SIGNATURES_MAX)
+        self._scores: LRUCache[object, CachedScores] = LRUCache(SIGNATURES_MAX)
 
-    def filtered(self, state: CycleState, pod: PodInfo, *, crowded: bool = False) -> Filtered:
+    def filtered(self, state: CycleState, pod: PodInfo, *, crowded: bool = False) -> FilterVerdicts:
         """Return the verdicts for pods like this one, optionally with nominated pods added to their nodes."""
         skipped = frozenset(state.skip_filter)
         # PreFilter may skip a filter for one pod and not for another of the same signature. With nominated pods the
@@ -283,18 +283,18 @@ class Tables:
         key = (signature(pod), skipped, pod.priority if crowded else None)
         verdicts = self._filter_verdicts.get(key)
         if verdicts is None:
-            verdicts = self._filter_verdicts[key] = Filtered(
+            verdicts = self._filter_verdicts[key] = FilterVerdicts(
                 self._profile, pod, skipped, self._picture, crowded=crowded
             )
         return verdicts
 
-    def scored(self, state: CycleState, pod: PodInfo) -> Scored:
+    def scored(self, state: CycleState, pod: PodInfo) -> CachedScores:
         """Return the scores for pods like this one."""
         skipped = frozenset(state.skip_score)
         key = (signature(pod), skipped)
         cached_scores = self._scores.get(key)
         if cached_scores is None:
-            cached_scores = self._scores[key] = Scored(self._profile, skipped, self._picture)
+            cached_scores = self._scores[key] = CachedScores(self._profile, skipped, self._picture)
         return cached_scores
 
 

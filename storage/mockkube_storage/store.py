@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from mockkube_storage.model import Entry, Page
-from mockkube_storage.watch import EVENTS_MAX, Watch
+from mockkube_storage.watch import QUEUED_EVENTS_MAX, Watch
 
 
 class Store(Protocol):
@@ -92,7 +92,7 @@ class Store(Protocol):
         Raises Conflict, with the current entry or None.
         """
 
-    def watch(self, prefix: str, *, after: int, events_max: int = EVENTS_MAX) -> Watch:
+    def watch(self, prefix: str, *, after: int, events_max: int = QUEUED_EVENTS_MAX) -> Watch:
         """Watch the keys that begin with `prefix`: every event after a revision.
 
         Ordered: events come in revision order. Unique: none comes twice. Reliable: none is missing,

@@ -16,7 +16,7 @@ from mockkube_storage.errors import Lagged, StoreError
 from mockkube_storage.model import REVISION_FIRST, Event
 
 # Default bound on the events that wait for one watcher.
-EVENTS_MAX: Final = 16_384
+QUEUED_EVENTS_MAX: Final = 16_384
 # Bound on the values of the commits that wait for one watcher; the oldest of them does not count.
 BYTES_MAX: Final = 256 * 1024 * 1024
 # Bound on the values of the recent events of a hub whose number of events is bounded as well.
@@ -34,7 +34,7 @@ class History(Protocol):
         """
 
 
-class FanOut:
+class WatchHub:
     """Hub that holds recent events and hands each commit to the watchers of its keys."""
 
     def __init__(
@@ -52,7 +52,7 @@ class FanOut:
         """Publish one commit: events in revision order, all newer than any before. Never waits."""
         assert events[0].revision > self.revision
         self._recent += events
-        self._recent_bytes += bytes_of(events)
+        self._recent_bytes += count_value_bytes(events)
         self.revision = events[-1].revision
         if self._recent_max is not None:
             self._trim(self._recent_max)
@@ -79,11 +79,11 @@ class FanOut:
         """Drop the events up to a revision from memory."""
         if revision > self._floor:
             index = self._index_after(revision)
-            self._recent_bytes -= bytes_of(self._recent[:index])
+            self._recent_bytes -= count_value_bytes(self._recent[:index])
             del self._recent[:index]
             self._floor = revision
 
-    def jump(self, revision: int, reason: StoreError) -> None:
+    def skip_to(self, revision: int, reason: StoreError) -> None:
         """Continue at a revision although events before it are lost; end all watchers."""
         self.end(reason)
         self._recent.clear()
@@ -142,7 +142,7 @@ class Watch:
         "prefix",
     )
 
-    def __init__(self, fan_out: FanOut, history: History, prefix: str, *, after: int, events_max: int) -> None:
+    def __init__(self, fan_out: WatchHub, history: History, prefix: str, *, after: int, events_max: int) -> None:
         self.prefix = prefix
         self._fan_out = fan_out
         self._history = history
@@ -209,7 +209,7 @@ class Watch:
         selected = self._select_events(commit)
         if not selected:
             return
-        size = bytes_of(selected)
+        size = count_value_bytes(selected)
         # A single commit that exceeds the bound is still delivered: the watcher could never get past it otherwise.
         too_large = self._queued_bytes and self._queued_bytes + size > BYTES_MAX
         if too_large or self._queued + len(selected) > self._events_max:
@@ -240,7 +240,7 @@ class Watch:
         else:
             commit = self._queue.popleft()
             self._queued -= len(commit)
-            self._queued_bytes -= bytes_of(commit)
+            self._queued_bytes -= count_value_bytes(commit)
         self._handed_out = commit[-1].revision
         return commit
 
@@ -288,7 +288,7 @@ class Watch:
         self._wake()
 
 
-def bytes_of(events: Sequence[Event]) -> int:
+def count_value_bytes(events: Sequence[Event]) -> int:
     """Return the total size of the values of some events."""
     return sum([len(event.entry.value) for event in events])
 

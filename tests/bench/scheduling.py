@@ -27,7 +27,7 @@ from mockkube.features.versions import DEFAULT
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import RealClock
 from mockkube.runtime.part import Context
-from mockkube.scheduler.fit_error import Refusal
+from mockkube.scheduler.fit_error import FitError
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.scheduler import Scheduler, build
 from mockkube.scheduler.scheduling_algorithm import Placement
@@ -212,7 +212,7 @@ class Nowhere:
 
 def scheduler(gates: tuple[str, ...]) -> Scheduler:
     caps = Capabilities(DEFAULT, frozenset((*DEFAULT_GATES, *gates)))
-    chance, registry = Chance.seeded(1, "bench"), CollectorRegistry()
+    chance, registry = Chance.from_seed(1, "bench"), CollectorRegistry()
     client: Any = Nowhere()
     return build(Context("kube-scheduler", client, caps, RealClock(), chance, registry, lambda name: True))
 
@@ -243,7 +243,7 @@ def decide(under_test: Scheduler, info: PodInfo) -> None:
     """Decide for a pod and put it where it goes; victims go first."""
     decider = under_test.deciders["default-scheduler"]
     decision = decider.decide(decider.state(), info)
-    if isinstance(decision, Refusal):
+    if isinstance(decision, FitError):
         assert decision.remedy is not None, decision.message
         assert decision.remedy.node_name, decision.message
         for victim in decision.remedy.victims:

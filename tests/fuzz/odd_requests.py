@@ -12,7 +12,7 @@ import odd_values as odd
 import yaml
 
 from mockkube.api.catalogue import KINDS, KindInfo, stable
-from mockkube.api.protobuf.envelope import Protobuf
+from mockkube.api.protobuf.envelope import ProtobufSerializer
 from mockkube.api.schema import Node, Schema
 from mockkube.features.versions import Version
 
@@ -122,7 +122,7 @@ class Requests:
     """Draws requests; it knows the objects that earlier ones have created."""
 
     chance: Random
-    protobuf: Protobuf
+    protobuf: ProtobufSerializer
     targets: list[Target]
     known: dict[str, list[Object]] = field(default_factory=lambda: defaultdict(list))
     minimal: str = (Path(__file__).parents[1] / "contract" / "api" / "minimal.json").read_text()

@@ -79,7 +79,7 @@ _NUMBERS: Final = (
     ),
     Mutation(
         "integers in other than canonical form are read", "mockkube/matching/integers.py",
-        'raise NumberError(",".join(wrong))', "return parse_int64(text)", "kep-5471/note-taint-values-are-free.yaml",
+        'raise NumberError(",".join(errors))', "return parse_int64(text)", "kep-5471/note-taint-values-are-free.yaml",
         P_5471,
         ("tests/unit/matching/test_integers.py", *_T_5471),
     ),
@@ -112,8 +112,8 @@ _VERSIONS: Final = (
         "kep-5721/invalid-toleration-value.yaml", P_5721, _T_5721, in_ci=True,
     ),
     Mutation(
-        "semver operators of node affinity take several values", _KEP_5721, "found = [] if len(values) == 1 else",
-        "found = [] if len(values) else", "kep-5721/note-single-value.yaml", P_5721, _T_5721,
+        "semver operators of node affinity take several values", _KEP_5721, "errors = [] if len(values) == 1 else",
+        "errors = [] if len(values) else", "kep-5721/note-single-value.yaml", P_5721, _T_5721,
     ),
     Mutation(
         "numbers in pre-releases are compared as texts: rc.10 before rc.2", _SEMVER,
@@ -185,12 +185,12 @@ _EXPRESSION: Final = (
         "kep-5500/note-mutual-exclusivity.yaml", P_5500, _T_5500,
     ),
     Mutation(
-        "expressions may have any length", _KEP_5500, "return [*found, too_long(here, EXPRESSION_BYTES_MAX)]",
-        "return found", "kep-5500/validation-length.yaml", P_5500, _T_5500,
+        "expressions may have any length", _KEP_5500, "return [*errors, too_long(here, EXPRESSION_BYTES_MAX)]",
+        "return errors", "kep-5500/validation-length.yaml", P_5500, _T_5500,
     ),
     Mutation(
         "the API server accepts expressions that do not compile", _KEP_5500,
-        "return found + admission_errors(expression, compiled(expression), here)", "return found",
+        "return errors + admission_errors(expression, compiled(expression), here)", "return errors",
         "kep-5500/validation-compilation.yaml", P_5500, _T_5500, in_ci=True,
     ),
     Mutation(
@@ -320,7 +320,7 @@ _SHARED: Final = (
     ),
     Mutation(
         "tolerations of pods may be changed", "mockkube/api/kinds/core/pod/tolerations.py",
-        "if _without_seconds(toleration) not in kept:", "if False:", "values/V12-immutability.yaml", EVERYWHERE,
+        "if _without_seconds(toleration) not in remaining:", "if False:", "values/V12-immutability.yaml", EVERYWHERE,
         _T_VALIDATION,
     ),
 )  # fmt: skip

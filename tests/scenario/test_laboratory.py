@@ -15,7 +15,7 @@ from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.errors import ConfigurationError
 from mockkube.cluster.laboratory import Laboratory, Setup
 from mockkube.runtime.chance import random_for
-from mockkube.runtime.steps import LivelockError, Shuffled
+from mockkube.runtime.steps import LivelockError, SeededChooser
 
 BARE = ClusterConfiguration(without=("scheduler", "controllers", "kubelets"))
 
@@ -30,7 +30,7 @@ def image(obj: Any) -> Any:
 
 async def ran(seed: int) -> str:
     """The trace of a rollout with a change of gates, pods and a taint."""
-    chooser = Shuffled(random_for(seed, "chooser"))
+    chooser = SeededChooser(random_for(seed, "chooser"))
     async with Laboratory(Setup(ClusterConfiguration(nodes=2), seed=seed), chooser=chooser) as lab:
         client = lab.client()
         for number in range(4):

@@ -23,7 +23,7 @@ from mockkube_cel.syntax.tree import (
     descendants,
     qualified_name,
 )
-from mockkube_cel.types import CelType, Kind, type_text
+from mockkube_cel.types import CelType, Kind, format_type
 from mockkube_cel.values import type_of
 
 
@@ -113,7 +113,7 @@ class Checker:
             # Binds the type parameter to dyn: a later use must not give the operand a type that may lack the field.
             self._unify([types.DYN], [target])
         elif not target.is_dyn and target.kind is not Kind.ERROR:
-            self._report(node.offset, f"type '{type_text(target)}' does not support field selection")
+            self._report(node.offset, f"type '{format_type(target)}' does not support field selection")
         return types.optional_of(result) if unwrapped or optional else result
 
     def _lookup_field_type(self, offset: int, message: str, field: str) -> CelType:
@@ -187,7 +187,7 @@ class Checker:
                 result = types.DYN
         if result is None:
             given = [unification.substitute(self._mapping, each.type, free_to_dyn=True) for each in operands]
-            signature = types.call_text(given, member=node.target is not None)
+            signature = types.format_call(given, member=node.target is not None)
             text = f"found no matching overload for '{function.name}' applied to '{signature}'"
             self._report(node.offset, text)
         node.type = result or types.ERROR
@@ -197,7 +197,7 @@ class Checker:
         node.type = types.BOOL
         for arg in node.args:
             if not self._unify([arg.type], [types.BOOL]):
-                self._report(arg.offset, f"expected type 'bool' but found '{type_text(arg.type)}'")
+                self._report(arg.offset, f"expected type 'bool' but found '{format_type(arg.type)}'")
                 node.type = types.ERROR
 
     def _instantiate(self, overload: Overload) -> tuple[list[CelType], CelType]:
@@ -211,13 +211,13 @@ class Checker:
 
     def _unify(self, first: list[CelType], second: list[CelType]) -> bool:
         """Unify types pairwise and keep the bindings if all of them match; return whether they do."""
-        extended = unification.assignable(self._mapping, first, second)
+        extended = unification.unify(self._mapping, first, second)
         if extended is not None:
             self._mapping = extended
         return extended is not None
 
     def _report_type_mismatch(self, node: Node, expected: CelType, actual: CelType) -> None:
-        self._report(node.offset, f"expected type '{type_text(expected)}' but found '{type_text(actual)}'")
+        self._report(node.offset, f"expected type '{format_type(expected)}' but found '{format_type(actual)}'")
 
     def _join_types(self, previous: CelType | None, current: CelType) -> CelType:
         """Return the type of a literal with elements of both types."""
@@ -274,8 +274,8 @@ class Checker:
             expected = self._lookup_field_type(init.offset, node.type_name, init.name)
             actual = self._unwrap_optional_element(init.value, optional=init.optional)
             if not self._unify([expected], [actual]):
-                text = f"expected type of field '{init.name}' is '{type_text(expected)}' but provided type is"
-                self._report(init.offset, f"{text} '{type_text(actual)}'")
+                text = f"expected type of field '{init.name}' is '{format_type(expected)}' but provided type is"
+                self._report(init.offset, f"{text} '{format_type(actual)}'")
 
     def _check_comprehension(self, node: Comprehension) -> None:
         self._check(node.range)
@@ -307,7 +307,7 @@ class Checker:
                 self._unify([types.DYN], [range_type])
             case _:
                 text = "cannot be range of a comprehension (must be list, map, or dynamic)"
-                self._report(node.range.offset, f"expression of type '{type_text(range_type)}' {text}")
+                self._report(node.range.offset, f"expression of type '{format_type(range_type)}' {text}")
                 first = second = types.ERROR
         scope = {node.variable: first}
         if node.variable2:

@@ -52,7 +52,7 @@ class _LocalVariable:
     entries: Entries | None
 
 
-class Estimator:
+class CostEstimator:
     """Cost estimator of one checked tree; `sizes` bounds paths such as `("taint", "key")`."""
 
     def __init__(self, functions: Mapping[str, Function], sizes: Mapping[Path, Size]) -> None:

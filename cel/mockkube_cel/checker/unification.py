@@ -14,7 +14,7 @@ _NULLABLE = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.ANY, Kind.DURATION, Kind.T
 _COMPOSED = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
 
 
-def assignable(mapping: Mapping, first: Sequence[CelType], second: Sequence[CelType]) -> Mapping | None:
+def unify(mapping: Mapping, first: Sequence[CelType], second: Sequence[CelType]) -> Mapping | None:
     """Return the substitutions with which types match pairwise, or None; `mapping` stays as it was."""
     if len(first) != len(second):
         return None
@@ -64,7 +64,7 @@ def _is_assignable(mapping: Mapping, one: CelType, other: CelType) -> bool:
             return False
         pairs = zip(one.parameters, other.parameters, strict=True)
         return all(_is_assignable(mapping, mine, its) for mine, its in pairs)
-    return other.assignable_from(one)
+    return other.is_assignable_from(one)
 
 
 def _is_nullable(given: CelType) -> bool:

@@ -12,7 +12,7 @@ from mockkube_cel.interpreter import formatting
 from mockkube_cel.issues import Issue
 from mockkube_cel.libraries import conversions
 from mockkube_cel.syntax.tree import Call, ListNode, Literal, MapNode, Node, descendants
-from mockkube_cel.types import CelType, type_text, unwrap_optional
+from mockkube_cel.types import CelType, format_type, unwrap_optional
 from mockkube_cel.values import CelError, Duration, Timestamp
 
 
@@ -81,7 +81,7 @@ def _nodes_outside_format(node: Node) -> Iterator[Node]:
 
 
 def _type_mismatch(node: Node, expected: CelType, actual: CelType) -> Issue:
-    return Issue(node.offset, f"expected type '{type_text(expected)}' but found '{type_text(actual)}'")
+    return Issue(node.offset, f"expected type '{format_type(expected)}' but found '{format_type(actual)}'")
 
 
 def _check_list(node: ListNode) -> Iterator[Issue]:
@@ -128,7 +128,7 @@ def _check_format(node: Call) -> Issue | None:
         return ""
 
     try:
-        _, used = formatting.read_clauses(node.target.value, len(arguments), check, checking=True)
+        _, used = formatting.expand_clauses(node.target.value, len(arguments), check, checking=True)
     except formatting.FormatError as error:
         return Issue(offending[0].offset if offending else node.offset, str(error))
     if len(arguments) > used:

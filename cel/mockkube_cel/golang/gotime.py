@@ -84,15 +84,15 @@ def seconds(span: Duration) -> float:
     return -value if span.nanos < 0 else value
 
 
-def plain_decimal(number: float) -> str:
+def format_decimal(number: float) -> str:
     """Print a float with as few digits as identify it, never with an exponent."""
     text = format(Decimal(repr(number)), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def show_duration(span: Duration) -> str:
+def format_duration(span: Duration) -> str:
     """Print the duration in seconds: `90.5s`."""
-    return plain_decimal(seconds(span)) + "s"
+    return format_decimal(seconds(span)) + "s"
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
@@ -128,7 +128,7 @@ def _days_since_epoch(year: int, month: int, day: int) -> int:
     return era * 146097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719468
 
 
-def civil(moment: Timestamp, offset_seconds: int) -> tuple[int, int, int]:
+def civil_date(moment: Timestamp, offset_seconds: int) -> tuple[int, int, int]:
     """Return year, month and day of a timestamp at an offset."""
     # Not datetime: offsets can carry a timestamp before year 1 or beyond 9999, where datetime overflows.
     days = (moment.nanos // SECOND + offset_seconds) // 86400 + 719468
@@ -142,14 +142,14 @@ def civil(moment: Timestamp, offset_seconds: int) -> tuple[int, int, int]:
 
 def day_of_year(moment: Timestamp, offset_seconds: int) -> int:
     """Return the day of the year, from 1."""
-    year, month, day = civil(moment, offset_seconds)
+    year, month, day = civil_date(moment, offset_seconds)
     return _days_since_epoch(year, month, day) - _days_since_epoch(year, 1, 1) + 1
 
 
-def show_timestamp(moment: Timestamp) -> str:
+def format_timestamp(moment: Timestamp) -> str:
     """Print a timestamp in RFC 3339, with as many decimals as it has."""
     offset = moment.offset_seconds
-    year, month, day = civil(moment, offset)
+    year, month, day = civil_date(moment, offset)
     of_day = (moment.nanos // SECOND + offset) % 86400
     nanos = moment.nanos % SECOND
     fraction = f".{nanos:09d}".rstrip("0") if nanos else ""

@@ -20,12 +20,12 @@ _MODULUS_BY_ZERO: Final = CelError("modulus by zero")
 _NOT_ORDERED: Final = CelError("NaN values cannot be ordered")
 
 
-def checked_int(number: int) -> Any:
+def check_int_range(number: int) -> Any:
     """Return the number if it fits an int, else the overflow error."""
     return number if -(2**63) <= number < 2**63 else _INT_OVERFLOW
 
 
-def checked_uint(number: int) -> Any:
+def check_uint_range(number: int) -> Any:
     """Return the number as a uint if it fits one, else the overflow error."""
     return UInt(number) if 0 <= number < 2**64 else _UINT_OVERFLOW
 
@@ -65,8 +65,8 @@ def add(left: Any, right: Any) -> Any:
 
 
 _ADDABLE: Final[dict[type, Callable[[Any, Any], Any]]] = {
-    int: lambda left, right: checked_int(left + right),
-    UInt: lambda left, right: checked_uint(int(left) + int(right)),
+    int: lambda left, right: check_int_range(left + right),
+    UInt: lambda left, right: check_uint_range(int(left) + int(right)),
     float: lambda left, right: left + right,
     str: lambda left, right: left + right,
     bytes: lambda left, right: left + right,
@@ -91,8 +91,8 @@ def subtract(left: Any, right: Any) -> Any:
 
 
 _SUBTRACTABLE: Final[dict[type, Callable[[Any, Any], Any]]] = {
-    int: lambda left, right: checked_int(left - right),
-    UInt: lambda left, right: checked_uint(int(left) - int(right)),
+    int: lambda left, right: check_int_range(left - right),
+    UInt: lambda left, right: check_uint_range(int(left) - int(right)),
     float: lambda left, right: left - right,
     Duration: lambda left, right: _to_duration(left.nanos - right.nanos),
 }
@@ -111,7 +111,7 @@ def _divide_ints(left: int, right: int) -> Any:
         return _DIVISION_BY_ZERO
     # Go truncates towards zero, where Python's `//` rounds down.
     quotient = abs(left) // abs(right)
-    return checked_int(quotient if (left < 0) is (right < 0) else -quotient)
+    return check_int_range(quotient if (left < 0) is (right < 0) else -quotient)
 
 
 def _modulo_ints(left: int, right: int) -> Any:
@@ -144,8 +144,8 @@ divide: Final = _make_operator(
 multiply: Final = _make_operator(
     "_*_",
     {
-        int: lambda left, right: checked_int(left * right),
-        UInt: lambda left, right: checked_uint(int(left) * int(right)),
+        int: lambda left, right: check_int_range(left * right),
+        UInt: lambda left, right: check_uint_range(int(left) * int(right)),
         float: lambda left, right: left * right,
     },
 )
@@ -161,7 +161,7 @@ modulo: Final = _make_operator(
 def negate(value: Any) -> Any:
     """Compute `-value`."""
     if type(value) is int:
-        return checked_int(-value)
+        return check_int_range(-value)
     if type(value) is float:
         return -value
     if type(value) is Duration:
@@ -199,7 +199,7 @@ def compare(left: Any, right: Any) -> Any:
     return (left > right) - (left < right)
 
 
-def ordering(function: str, accepts: frozenset[int]) -> Implementation:
+def make_ordering(function: str, accepts: frozenset[int]) -> Implementation:
     """Return the implementation of `<`, `<=`, `>` or `>=`, which holds for these results of `compare`."""
 
     def run(left: Any, right: Any) -> Any:

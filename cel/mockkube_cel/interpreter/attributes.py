@@ -6,7 +6,7 @@ upstream 1.36: cel-go interpreter/attributes.go
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mockkube_cel.libraries.conversions import show_double
+from mockkube_cel.libraries.conversions import format_double
 from mockkube_cel.program import Frame, Run
 from mockkube_cel.values import NONE, CelError, Optional, UInt, error_or_no_overload, go_type_name, to_key, type_of
 
@@ -36,7 +36,7 @@ class Qualifier:
         if result is not _MISSING or not lenient or self.test_only:
             frame.cost += 1
             if frame.cost > frame.limit:
-                raise frame.step_over()
+                raise frame.exceed_limit()
         if self.test_only and type(result) is not CelError:
             return result is not _MISSING
         return result
@@ -53,7 +53,7 @@ def format_value(value: Any) -> str:
         case bool():
             return str(value).lower()
         case float():
-            return show_double(value)
+            return format_double(value)
         case _:
             return str(value)
 
@@ -101,7 +101,7 @@ class Path:
         """Append one qualifier."""
         self.qualifiers.append(qualifier)
 
-    def resolver(self) -> Run:
+    def make_resolver(self) -> Run:
         """Return a closure that resolves the path, without charging for the path itself."""
         root, qualifiers = self.root, tuple(self.qualifiers)
         if not qualifiers:
@@ -140,7 +140,7 @@ class Path:
         def run(frame: Frame) -> Any:  # hot: most paths are taint.key and its like
             frame.cost += 2
             if frame.cost > frame.limit:
-                raise frame.step_over()
+                raise frame.exceed_limit()
             return find(frame.variables[name], key, lenient=False)
 
         return run
@@ -160,9 +160,9 @@ class Choice:
         self.truthy.extend(qualifier)
         self.falsy.extend(qualifier)
 
-    def resolver(self) -> Run:
+    def make_resolver(self) -> Run:
         """Return a closure that evaluates the condition and resolves one of the attributes."""
-        condition, truthy, falsy = self.condition, self.truthy.resolver(), self.falsy.resolver()
+        condition, truthy, falsy = self.condition, self.truthy.make_resolver(), self.falsy.make_resolver()
 
         def resolve(frame: Frame) -> Any:
             value = condition(frame)
@@ -184,7 +184,7 @@ def with_charge(attribute: Attribute, *, test_only: bool = False) -> Run:
     """Return a closure that resolves the attribute and charges for it."""
     if not test_only and (short := attribute.short()):
         return short
-    resolve = attribute.resolver()
+    resolve = attribute.make_resolver()
     # has() does not pay for the field it tests; its qualifier charges 1, which is taken back here.
     cost = attribute.own_cost - test_only
 
@@ -192,7 +192,7 @@ def with_charge(attribute: Attribute, *, test_only: bool = False) -> Run:
         value = resolve(frame)
         frame.cost += cost
         if frame.cost > frame.limit:
-            raise frame.step_over()
+            raise frame.exceed_limit()
         if test_only and type(value) is Optional:
             return value.present
         return value

@@ -16,7 +16,7 @@ from mockkube_cel.values import CelError, Optional, error_or_no_overload, type_o
 _GROWING = (str, bytes, list)
 
 
-def logical(left: Run, right: Run, *, decisive: bool) -> Run:
+def plan_logical(left: Run, right: Run, *, decisive: bool) -> Run:
     """Return a closure of `&&` (decisive: False) or `||` (True).
 
     An error counts only if the other operand does not decide the result.
@@ -36,7 +36,7 @@ def logical(left: Run, right: Run, *, decisive: bool) -> Run:
     return run
 
 
-def equality(left: Run, right: Run, *, negated: bool) -> Run:
+def plan_equality(left: Run, right: Run, *, negated: bool) -> Run:
     """Return a closure of `==` or `!=`."""
 
     def run(frame: Frame) -> Any:  # hot: every comparison
@@ -46,7 +46,7 @@ def equality(left: Run, right: Run, *, negated: bool) -> Run:
             frame.cost += costs.traversal(min(len(first), len(second)))
             result: Any = (first == second) is not negated
         else:
-            result = _compare(first, second, negated=negated)
+            result = _compare_equal(first, second, negated=negated)
             # Kubernetes prices `==` of its own types at 1; `!=` is left to cel-go, which goes by their size.
             has_unit_cost = not negated and values.is_opaque(first)
             frame.cost += 1 if has_unit_cost else costs.traversal(min(values.size_of(first), values.size_of(second)))
@@ -57,7 +57,7 @@ def equality(left: Run, right: Run, *, negated: bool) -> Run:
     return run
 
 
-def _compare(first: Any, second: Any, *, negated: bool) -> Any:
+def _compare_equal(first: Any, second: Any, *, negated: bool) -> Any:
     for value in (first, second):
         if type(value) is CelError:
             return value
@@ -83,13 +83,13 @@ def call(implementation: Implementation, operands: Sequence[Run], charge: Charge
     """Return a call of an implementation that does not check its operands; without `charge` it costs 1."""
     # cel-go has nodes of their own for one and two operands, which evaluate all of them before they look for errors.
     if eager or len(operands) not in (1, 2):
-        return _eager(implementation, tuple(operands), charge or costs.charge_unit)
+        return _plan_eager(implementation, tuple(operands), charge or costs.charge_unit)
     if len(operands) == 1:
-        return _unary(implementation, operands[0], charge)
-    return _binary(implementation, operands[0], operands[1], charge)
+        return _plan_unary(implementation, operands[0], charge)
+    return _plan_binary(implementation, operands[0], operands[1], charge)
 
 
-def _unary(implementation: Implementation, operand: Run, charge: Charge | None) -> Run:
+def _plan_unary(implementation: Implementation, operand: Run, charge: Charge | None) -> Run:
     def run(frame: Frame) -> Any:
         value = operand(frame)
         result = value if type(value) is CelError else implementation(value)
@@ -101,11 +101,11 @@ def _unary(implementation: Implementation, operand: Run, charge: Charge | None) 
     return run
 
 
-def _binary(implementation: Implementation, left: Run, right: Run, charge: Charge | None) -> Run:
+def _plan_binary(implementation: Implementation, left: Run, right: Run, charge: Charge | None) -> Run:
     def run(frame: Frame) -> Any:
         first, second = left(frame), right(frame)
         if type(first) is CelError:
-            result = first
+            result: Any = first
         else:
             result = second if type(second) is CelError else implementation(first, second)
             if type(result) in _GROWING:
@@ -118,7 +118,7 @@ def _binary(implementation: Implementation, left: Run, right: Run, charge: Charg
     return run
 
 
-def _eager(implementation: Implementation, operands: tuple[Run, ...], charge: Charge) -> Run:
+def _plan_eager(implementation: Implementation, operands: tuple[Run, ...], charge: Charge) -> Run:
     """Return a call that stops at the first failing operand, and is charged only if that was the last."""
 
     def run(frame: Frame) -> Any:
@@ -161,7 +161,7 @@ def with_type_check(function: str, overload: Overload, implementation: Implement
     def run(*args: Any) -> Any:
         if all(values.has_type(expected, arg) for expected, arg in zip(overload.args, args, strict=True)):
             return implementation(*args)
-        return no_overload(function, args)
+        return no_overload_error(function, args)
 
     return run
 
@@ -177,12 +177,12 @@ def dispatch(function: Function) -> Implementation:
             # The first overload that matches is called; cel-go resolves calls with dyn operands in the same order.
             if not function.guarded or all(values.has_type(expected, arg) for expected, arg in pairs):
                 return overload.run(*args)
-        return no_overload(function.name, args)
+        return no_overload_error(function.name, args)
 
     return run
 
 
-def no_overload(function: str, args: Sequence[Any]) -> CelError:
+def no_overload_error(function: str, args: Sequence[Any]) -> CelError:
     """Return the error that no overload takes values of these types."""
     return CelError(f"no such overload: {function}({', '.join(type_of(arg).name for arg in args)})")
 

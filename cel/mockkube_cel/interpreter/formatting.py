@@ -16,7 +16,7 @@ from mockkube_cel.types import CelType, Kind
 from mockkube_cel.values import CelError, Duration, Timestamp, UInt, from_key, text_length, type_of
 
 _SUPERSCRIPTS: Final = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-_PRECISION: Final = 6
+_DEFAULT_PRECISION: Final = 6
 _PRECISION_MAX: Final = 1_000_000
 _BAD_PRECISION: Final = "%!(BADPREC)"
 
@@ -28,7 +28,7 @@ class FormatError(Exception):
 # Formats a clause: its letter, its precision, the index of its argument.
 Writer = Callable[[str, int | None, int], str]
 
-_COMPLAINTS: Final = {
+_CLAUSE_ERRORS: Final = {
     "s": "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and "
     "timestamps",
     "d": "decimal clause can only be used on integers",
@@ -39,7 +39,7 @@ _COMPLAINTS: Final = {
     "X": "only integers, byte buffers, and strings can be formatted as hex",
     "o": "octal clause can only be used on integers",
 }
-_ACCEPTED: Final = {
+_ACCEPTED_KINDS: Final = {
     "s": frozenset(
         {
             Kind.LIST, Kind.MAP, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.BOOL, Kind.STRING, Kind.TIMESTAMP, Kind.BYTES,
@@ -58,15 +58,15 @@ _ACCEPTED: Final = {
 
 def accepts(clause: str, given: CelType) -> bool:
     """Return whether a clause formats arguments of this type; `f` and `e` accept strings such as `NaN`."""
-    return given.kind is Kind.DYN or given.kind in _ACCEPTED[clause]
+    return given.kind is Kind.DYN or given.kind in _ACCEPTED_KINDS[clause]
 
 
 def clause_error(clause: str, given: CelType) -> str:
     """Return the error text for a clause that cannot format arguments of this type."""
-    return f"{_COMPLAINTS[clause]}, was given {given.name}"
+    return f"{_CLAUSE_ERRORS[clause]}, was given {given.name}"
 
 
-def read_clauses(text: str, count: int, write: Writer, *, checking: bool = False) -> tuple[str, int]:
+def expand_clauses(text: str, count: int, write: Writer, *, checking: bool = False) -> tuple[str, int]:
     """Replace every clause by the output of `write`; return the text and the number of arguments used.
 
     Raises FormatError for a malformed clause, or one without an argument among `count`. If a text has both errors at
@@ -113,7 +113,7 @@ def _read_clause(text: str, position: int) -> tuple[str, int | None, int]:
             raise FormatError(f"could not parse formatting clause: {reason}") from None
         position = end
     clause = text[position]
-    if clause not in _COMPLAINTS:
+    if clause not in _CLAUSE_ERRORS:
         # upstream 1.36: one byte of the text is taken for a whole character.
         shown = chr(clause.encode()[0])
         raise FormatError(f'could not parse formatting clause: unrecognized formatting clause "{shown}"')
@@ -124,7 +124,7 @@ def format_string(text: str, args: list[Any]) -> Any:
     """Compute `text.format(args)`."""
     text_length([text, *args])
     try:
-        return read_clauses(
+        return expand_clauses(
             text, len(args), lambda clause, precision, index: _format_clause(clause, precision, args[index])
         )[0]
     except FormatError as error:
@@ -134,33 +134,33 @@ def format_string(text: str, args: list[Any]) -> Any:
 def _format_clause(clause: str, precision: int | None, value: Any) -> str:
     match clause:
         case "s":
-            return _as_text(value)
+            return _format_text(value)
         case "d":
-            return _integer(clause, value, "d")
+            return _format_integer(clause, value, "d")
         case "b" if type(value) is bool:
             return "1" if value else "0"
         case "b" | "o":
-            return _integer(clause, value, clause)
+            return _format_integer(clause, value, clause)
         case "x" | "X":
-            return _hex(clause, value)
+            return _format_hex(clause, value)
         case _:
-            return _floating(clause, _PRECISION if precision is None else precision, value)
+            return _format_double(clause, _DEFAULT_PRECISION if precision is None else precision, value)
 
 
-def _integer(clause: str, value: Any, spec: str) -> str:
+def _format_integer(clause: str, value: Any, spec: str) -> str:
     if type(value) not in (int, UInt):
         raise FormatError(clause_error(clause, type_of(value)))
     return format(int(value), spec)
 
 
-def _hex(clause: str, value: Any) -> str:
+def _format_hex(clause: str, value: Any) -> str:
     if type(value) in (str, bytes):
         raw = value.encode(errors="surrogatepass") if type(value) is str else value
         return raw.hex() if clause == "x" else raw.hex().upper()
-    return _integer(clause, value, clause)
+    return _format_integer(clause, value, clause)
 
 
-def _floating(clause: str, precision: int, value: Any) -> str:
+def _format_double(clause: str, precision: int, value: Any) -> str:
     if value in ("NaN", "Infinity", "-Infinity"):
         value = float(value.lower())
     if type(value) is not float:
@@ -171,25 +171,25 @@ def _floating(clause: str, precision: int, value: Any) -> str:
         return "∞" if value > 0 else "-∞"
     # Go's fmt refuses such a precision with this marker and prints with the default one.
     if precision > _PRECISION_MAX:
-        return _BAD_PRECISION + _floating(clause, _PRECISION, value)
+        return _BAD_PRECISION + _format_double(clause, _DEFAULT_PRECISION, value)
     if clause == "f":
         return f"{Decimal(value):,.{precision}f}"
     # upstream 1.36: here the number is a width, and the precision always the usual one.
-    mantissa, _, exponent = f"{Decimal(value):.{_PRECISION}e}".partition("e")
+    mantissa, _, exponent = f"{Decimal(value):.{_DEFAULT_PRECISION}e}".partition("e")
     power = int(exponent) if value else 0
     shown = f"{'-' if power < 0 else ''}{abs(power):02d}".translate(_SUPERSCRIPTS)
     return f"{mantissa}×10{shown}".rjust(precision)
 
 
-def _as_text(value: Any) -> str:
+def _format_text(value: Any) -> str:
     kind = type_of(value).kind
     if kind is Kind.LIST:
-        return f"[{', '.join(map(_as_literal, value))}]"
+        return f"[{', '.join(map(_format_literal, value))}]"
     if kind is Kind.MAP:
-        return _map_text(value)
+        return _format_map(value)
     if kind is Kind.NULL:
         return "null"
-    if kind not in _ACCEPTED["s"]:
+    if kind not in _ACCEPTED_KINDS["s"]:
         raise FormatError(clause_error("s", type_of(value)))
     shown = to_string(value)
     if type(shown) is CelError:
@@ -197,26 +197,26 @@ def _as_text(value: Any) -> str:
     return str(shown)
 
 
-def _map_text(value: dict[Any, Any]) -> str:
+def _format_map(value: dict[Any, Any]) -> str:
     pairs = []
     for key, item in value.items():
         key = from_key(key)
         if type(key) not in (str, bool, int, UInt):
             raise FormatError(f"no formatting function for map key of type {type_of(key).name}")
-        pairs.append((quoted(key) if type(key) is str else to_string(key), _as_literal(item)))
+        pairs.append((quoted(key) if type(key) is str else to_string(key), _format_literal(item)))
     # Sorted by printed key: the order of a Go map is random, so upstream sorts as well.
     return "{" + ", ".join(f"{key}:{item}" for key, item in sorted(pairs, key=lambda pair: pair[0])) + "}"
 
 
-def _as_literal(value: Any) -> str:
+def _format_literal(value: Any) -> str:
     """Print an element of a list or map as an expression would write it."""
     match value:
         case bool() | UInt() | int() | CelType() | None:
-            return _as_text(value)
+            return _format_text(value)
         case str():
             return quoted(value)
         case bytes():
-            return "b" + quoted(_as_text(value))
+            return "b" + quoted(_format_text(value))
         case Timestamp():
             return f"timestamp({quoted(to_string(value))})"
         case Duration():
@@ -226,7 +226,7 @@ def _as_literal(value: Any) -> str:
         case float() if math.isinf(value):
             return '"+Inf"' if value > 0 else '"-Inf"'
         case float():
-            return f"{value:.{_PRECISION}f}"
+            return f"{value:.{_DEFAULT_PRECISION}f}"
         case list() | dict():
-            return _as_text(value)
+            return _format_text(value)
     raise FormatError(f"no formatting function for {type_of(value).name}")

@@ -125,7 +125,7 @@ class Planner:
 
     def _plan_ident(self, node: Node, name: str) -> Step:
         if node.type.kind is Kind.TYPE:
-            named = self._schema.type_named(name)
+            named = self._schema.resolve_type_value(name)
             if named is None:
                 raise PlanError(f"reference to undefined type: {name}")
             return Step(constant=named)
@@ -159,13 +159,13 @@ class Planner:
         runs = [step.closure() for step in steps]
         match node.function:
             case "_&&_":
-                return Step(calls.logical(*runs, decisive=False))
+                return Step(calls.plan_logical(*runs, decisive=False))
             case "_||_":
-                return Step(calls.logical(*runs, decisive=True))
+                return Step(calls.plan_logical(*runs, decisive=True))
             case "_==_":
-                return Step(calls.equality(*runs, negated=False))
+                return Step(calls.plan_equality(*runs, negated=False))
             case "_!=_":
-                return Step(calls.equality(*runs, negated=True))
+                return Step(calls.plan_equality(*runs, negated=True))
             case "or" | "orValue" if len(runs) == 2:
                 return Step(calls.otherwise(*runs, unwrap=node.function == "orValue"))
             case "@in" if len(node.overloads) == 1 and node.overloads[0].id == "in_list" and steps[1].is_constant:
@@ -179,7 +179,7 @@ class Planner:
             qualifier = Qualifier(index.constant, optional=optional)
         elif index.attribute is not None:
             # A path as index is followed without being charged as a path.
-            qualifier = Qualifier(compute=index.attribute.resolver(), optional=optional)
+            qualifier = Qualifier(compute=index.attribute.make_resolver(), optional=optional)
         else:
             qualifier = Qualifier(compute=index.closure(), optional=optional)
         path = operand.path()

@@ -117,7 +117,7 @@ def _bytes_to_string(value: bytes) -> Any:
         return CelError("invalid UTF-8 in bytes, cannot convert to string")
 
 
-def show_double(number: float) -> str:
+def format_double(number: float) -> str:
     """Print a double as Go's `%g` does: shortest digits, with an exponent if far from 1."""
     if math.isnan(number):
         return "NaN"
@@ -127,7 +127,7 @@ def show_double(number: float) -> str:
     digits_text = "".join(map(str, digits)).rstrip("0") or "0"
     power = len(digits) - 1 + int(exponent)
     if number == 0 or -4 <= power < 6:
-        return ("-" if sign else "") + gotime.plain_decimal(abs(number))
+        return ("-" if sign else "") + gotime.format_decimal(abs(number))
     mantissa = digits_text[0] + (f".{digits_text[1:]}" if len(digits_text) > 1 else "")
     return f"{'-' if sign else ''}{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
 
@@ -141,11 +141,11 @@ _TO_STRING: Final[dict[type, Callable[[Any], Any]]] = {
     str: _identity,
     bool: lambda value: "true" if value else "false",
     bytes: _bytes_to_string,
-    float: show_double,
-    Duration: gotime.show_duration,
+    float: format_double,
+    Duration: gotime.format_duration,
     int: str,
     UInt: str,
-    Timestamp: gotime.show_timestamp,
+    Timestamp: gotime.format_timestamp,
     CelType: lambda value: value.name,
 }
 

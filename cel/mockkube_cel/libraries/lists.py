@@ -20,7 +20,7 @@ from mockkube_cel.declarations import (
     member_overload,
 )
 from mockkube_cel.interpreter import arithmetic
-from mockkube_cel.interpreter.traversal import traversal_charge
+from mockkube_cel.interpreter.traversal import charge_deep_traversal
 from mockkube_cel.sizes import LARGEST, LIST_COST, ONE, TRAVERSAL_FACTOR, Size, fixed
 from mockkube_cel.types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, CelType, Kind
 from mockkube_cel.values import (
@@ -172,7 +172,7 @@ def _estimate_traversal(operands: Sequence[Sized]) -> CallEstimate:
 
 
 def _charge_traversal(args: Sequence[Any], result: Any) -> int:
-    return traversal_charge(args[0])
+    return charge_deep_traversal(args[0])
 
 
 def _allocation_estimate(factor: float, size: Size) -> CallEstimate:

@@ -18,7 +18,7 @@ def insert(target: dict[Any, Any], key: Any, value: Any) -> Any:
     """Return the map with one more entry; the accumulator of a comprehension changes in place."""
     key = to_key(key)
     if key in target:
-        return CelError(f"insert failed: key {shown_key(key)} already exists")
+        return CelError(f"insert failed: key {format_key(key)} already exists")
     if type(target) is not MutableMap:
         target = dict(target)
     target[key] = value
@@ -35,7 +35,7 @@ def insert_all(target: dict[Any, Any], entries: dict[Any, Any]) -> Any:
     return result
 
 
-def shown_key(key: Any) -> str:
+def format_key(key: Any) -> str:
     """Print a key as Go's `%v` does."""
     key = from_key(key)
     return str(key).lower() if type(key) is bool else str(key)

@@ -34,7 +34,7 @@ def _estimate_equal(operands: Sequence[Sized]) -> CallEstimate:
     left, right = operands
     # Types that Kubernetes adds have estimates of their own, for comparisons with their own type only.
     special = _EQUALITY_ESTIMATES.get(left.type.name) if left.type.name == right.type.name else None
-    return special(right) if special else costs.estimate_smaller(operands)
+    return special(right) if special else costs.estimate_comparison(operands)
 
 
 def _estimate_url_equality(right: Sized) -> CallEstimate:
@@ -53,7 +53,7 @@ _EQUALITY_ESTIMATES: Final[dict[str, Callable[[Sized], CallEstimate]]] = {
 
 
 def _charge_equal(args: Sequence[Any], result: Any) -> int:
-    return 1 if values.is_opaque(args[0]) else costs.charge_smaller(args, result)
+    return 1 if values.is_opaque(args[0]) else costs.charge_comparison(args, result)
 
 
 def _estimate_in_list(operands: Sequence[Sized]) -> CallEstimate:
@@ -115,7 +115,7 @@ def _ordering_overloads(name: str) -> tuple[Overload, ...]:
 
 
 def _text_comparison_overload(overload_id: str, kind: CelType) -> Overload:
-    estimate, charge = costs.estimate_smaller, costs.charge_smaller
+    estimate, charge = costs.estimate_comparison, costs.charge_comparison
     return Overload(overload_id, (kind, kind), BOOL, estimate=estimate, charge=charge)
 
 
@@ -134,7 +134,7 @@ FUNCTIONS: Final = (
         run=arithmetic.not_strictly_false,
     ),
     _declare_equality("_==_", "equals", _estimate_equal, _charge_equal),
-    _declare_equality("_!=_", "not_equals", costs.estimate_smaller, costs.charge_smaller),
+    _declare_equality("_!=_", "not_equals", costs.estimate_comparison, costs.charge_comparison),
     Function("_+_", _add_overloads(), run=arithmetic.add),
     Function("_/_", _same_type_overloads("divide", DOUBLE, INT, UINT), run=arithmetic.divide),
     Function("_%_", _same_type_overloads("modulo", INT, UINT), run=arithmetic.modulo),
@@ -156,10 +156,10 @@ FUNCTIONS: Final = (
         ),
         run=arithmetic.subtract,
     ),
-    Function("_<_", _ordering_overloads("less"), run=arithmetic.ordering("_<_", frozenset({-1}))),
-    Function("_<=_", _ordering_overloads("less_equals"), run=arithmetic.ordering("_<=_", frozenset({-1, 0}))),
-    Function("_>_", _ordering_overloads("greater"), run=arithmetic.ordering("_>_", frozenset({1}))),
-    Function("_>=_", _ordering_overloads("greater_equals"), run=arithmetic.ordering("_>=_", frozenset({1, 0}))),
+    Function("_<_", _ordering_overloads("less"), run=arithmetic.make_ordering("_<_", frozenset({-1}))),
+    Function("_<=_", _ordering_overloads("less_equals"), run=arithmetic.make_ordering("_<=_", frozenset({-1, 0}))),
+    Function("_>_", _ordering_overloads("greater"), run=arithmetic.make_ordering("_>_", frozenset({1}))),
+    Function("_>=_", _ordering_overloads("greater_equals"), run=arithmetic.make_ordering("_>=_", frozenset({1, 0}))),
     Function("_[_]", (global_overload("index_list", (_LIST, INT), _A), global_overload("index_map", (_MAP, _A), _B))),
     Function(
         "@in",

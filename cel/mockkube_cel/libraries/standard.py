@@ -76,11 +76,11 @@ def _seconds_of_day(moment: Timestamp, offset: int) -> int:
 
 
 _TIMESTAMP_ACCESSORS: Final[dict[str, _TimestampAccessor]] = {
-    "getFullYear": lambda moment, offset: gotime.civil(moment, offset)[0],
-    "getMonth": lambda moment, offset: gotime.civil(moment, offset)[1] - 1,
+    "getFullYear": lambda moment, offset: gotime.civil_date(moment, offset)[0],
+    "getMonth": lambda moment, offset: gotime.civil_date(moment, offset)[1] - 1,
     "getDayOfYear": lambda moment, offset: gotime.day_of_year(moment, offset) - 1,
-    "getDayOfMonth": lambda moment, offset: gotime.civil(moment, offset)[2] - 1,
-    "getDate": lambda moment, offset: gotime.civil(moment, offset)[2],
+    "getDayOfMonth": lambda moment, offset: gotime.civil_date(moment, offset)[2] - 1,
+    "getDate": lambda moment, offset: gotime.civil_date(moment, offset)[2],
     "getDayOfWeek": lambda moment, offset: ((moment.nanos // gotime.SECOND + offset) // 86400 + 4) % 7,
     "getHours": lambda moment, offset: _seconds_of_day(moment, offset) // 3600,
     "getMinutes": lambda moment, offset: _seconds_of_day(moment, offset) // 60 % 60,

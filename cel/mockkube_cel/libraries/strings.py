@@ -10,7 +10,7 @@ from typing import Any, Final
 from mockkube_cel import costs, types
 from mockkube_cel.declarations import CallEstimate, Function, Implementation, Overload, Sized, member_overload
 from mockkube_cel.interpreter.formatting import format_string
-from mockkube_cel.interpreter.traversal import traversal_charge
+from mockkube_cel.interpreter.traversal import charge_deep_traversal
 from mockkube_cel.sizes import LARGEST, NOTHING, TRAVERSAL_FACTOR, UNKNOWN, Interval, Size
 from mockkube_cel.types import DYN, INT, STRING
 from mockkube_cel.values import CelError, check_length, size_of
@@ -136,16 +136,16 @@ def _estimate_replace(operands: Sequence[Sized]) -> CallEstimate:
 def _most_replacements(text: Size, old: Size, new: Size) -> int:
     if old.min == 0:
         return min(LARGEST, text.max + 1)
-    return 0 if new.max <= old.min else _ratio(text.max, old.min)
+    return 0 if new.max <= old.min else _divide_sizes(text.max, old.min)
 
 
 def _fewest_replacements(text: Size, old: Size, new: Size) -> int:
     if old.max == 0:
         return min(LARGEST, text.min + 1)
-    return 0 if old.max <= new.min else _ratio(text.min, old.max)
+    return 0 if old.max <= new.min else _divide_sizes(text.min, old.max)
 
 
-def _ratio(number: int, divisor: int) -> int:
+def _divide_sizes(number: int, divisor: int) -> int:
     return costs.to_uint64(min(LARGEST, math.ceil(float(number) / float(divisor))))
 
 
@@ -172,7 +172,7 @@ def _charge_join(args: Sequence[Any], result: Any) -> int:
 
 
 def _charge_index(args: Sequence[Any], result: Any) -> int:
-    return traversal_charge(args[0])
+    return charge_deep_traversal(args[0])
 
 
 def _estimate_quote(operands: Sequence[Sized]) -> CallEstimate:

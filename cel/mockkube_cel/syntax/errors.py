@@ -11,7 +11,7 @@ from typing import Any, Final
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_optional
 
-from mockkube_cel.issues import ISSUES_MAX, Located, Source
+from mockkube_cel.issues import ISSUES_MAX, LocatedIssue, Source
 
 _HEADER: Final = re.compile(r"^ERROR: <input>:(-?[0-9]+):(-?[0-9]+): ", re.MULTILINE)
 _UNRECOGNIZED: Final = "Syntax error: token recognition error at: '"
@@ -26,7 +26,7 @@ def _parser() -> Any:
     return cel.NewEnv(extensions=[ext_optional.ExtOptional()])
 
 
-def describe(source: Source) -> list[Located]:
+def describe(source: Source) -> list[LocatedIssue]:
     """Return the syntax errors of an expression that does not parse; there is at least one."""
     try:
         _parser().compile(source.text.replace("\0", _NUL_REPLACEMENT), disable_check=True)
@@ -41,11 +41,11 @@ def describe(source: Source) -> list[Located]:
     return [_to_go_wording(issue, source) for issue in found[: ISSUES_MAX + 1]]
 
 
-def _split_issues(text: str) -> list[Located]:
+def _split_issues(text: str) -> list[LocatedIssue]:
     headers = list(_HEADER.finditer(text))
     ends = [header.start() for header in headers[1:]] + [len(text)]
     return [
-        Located(int(header[1]), int(header[2]) - 1, _message(text[header.end() : end]))
+        LocatedIssue(int(header[1]), int(header[2]) - 1, _message(text[header.end() : end]))
         for header, end in zip(headers, ends, strict=True)
     ]
 
@@ -58,16 +58,16 @@ def _message(text: str) -> str:
     return message.rpartition("\n | ")[0] or message
 
 
-def _to_go_wording(issue: Located, source: Source) -> Located:
+def _to_go_wording(issue: LocatedIssue, source: Source) -> LocatedIssue:
     message = issue.message.replace(*_QUESTION_MARK)
     message = _RESERVED.sub(r"mismatched input '\1' expecting IDENTIFIER", message)
     if message.startswith(_UNRECOGNIZED):
         message = _restore_source_text(issue, message, source)
     column = issue.column if source.text else -1
-    return Located(issue.line, column, message.replace(_NUL_REPLACEMENT, "\0"))
+    return LocatedIssue(issue.line, column, message.replace(_NUL_REPLACEMENT, "\0"))
 
 
-def _restore_source_text(issue: Located, message: str, source: Source) -> str:
+def _restore_source_text(issue: LocatedIssue, message: str, source: Source) -> str:
     """Quote the original text, in which C++ prints line ends as escapes."""
     shown = message[len(_UNRECOGNIZED) : -1]
     start = sum(len(line) + 1 for line in source.lines[: issue.line - 1]) + issue.column

@@ -18,7 +18,7 @@ class BadLiteral(ValueError):
     """Literal that the grammar allows but that has no value."""
 
 
-def read_int(text: str) -> int:
+def parse_int(text: str) -> int:
     """Parse an int literal, with or without a minus."""
     number = _parse_number(text)
     if number is None or not -(2**63) <= number < 2**63:
@@ -26,7 +26,7 @@ def read_int(text: str) -> int:
     return number
 
 
-def read_uint(text: str) -> UInt:
+def parse_uint(text: str) -> UInt:
     """Parse a uint literal."""
     number = _parse_number(text[:-1])
     if number is None or number >= 2**64:
@@ -43,7 +43,7 @@ def _parse_number(text: str) -> int | None:
     return -number if text.startswith("-") else number
 
 
-def read_double(text: str) -> float:
+def parse_double(text: str) -> float:
     """Parse a double literal."""
     number = float(text)
     if number in (float("inf"), float("-inf")):
@@ -51,7 +51,7 @@ def read_double(text: str) -> float:
     return number
 
 
-def read_string(text: str) -> str:
+def parse_string(text: str) -> str:
     """Parse a string literal."""
     body, raw = _split_quotes(text)
     return body if raw or "\\" not in body else _ESCAPE.sub(_unescape_character, body)

@@ -26,7 +26,7 @@ class MacroError(Exception):
         self.message = message
 
 
-class Expansion:
+class NodeFactory:
     """Creates the nodes of one macro expansion, all at the position of the macro call."""
 
     def __init__(self, offset: int) -> None:
@@ -76,7 +76,7 @@ class Expansion:
 
 
 # Expands a call; None leaves the call unexpanded.
-Macro = Callable[[Expansion, Node | None, list[Node]], Node | None]
+Macro = Callable[[NodeFactory, Node | None, list[Node]], Node | None]
 
 
 def _copy(node: Node, offset: int) -> Node:
@@ -110,15 +110,15 @@ def _variable_names(args: list[Node], count: int) -> tuple[str, str]:
     return _variable_name(first, ""), _variable_name(second, "")
 
 
-def has(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+def has(make: NodeFactory, target: Node | None, args: list[Node]) -> Node:
     """Expand `has(a.b)` to a test for the field."""
     if not isinstance(args[0], Select):
         raise MacroError(args[0].offset, "invalid argument to has() macro")
     return Select(offset=make.offset, operand=args[0].operand, field=args[0].field, test_only=True)
 
 
-def _make_quantifier(count: int, build: Callable[[Expansion, Node], tuple[Node, Node, Node, Node]]) -> Macro:
-    def expand(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+def _make_quantifier(count: int, build: Callable[[NodeFactory, Node], tuple[Node, Node, Node, Node]]) -> Macro:
+    def expand(make: NodeFactory, target: Node | None, args: list[Node]) -> Node:
         assert target is not None, "a member macro has a target"
         names = _variable_names(args, count)
         return make.loop(target, names, *build(make, args[count]))
@@ -126,30 +126,30 @@ def _make_quantifier(count: int, build: Callable[[Expansion, Node], tuple[Node, 
     return expand
 
 
-def _build_all(make: Expansion, predicate: Node) -> tuple[Node, Node, Node, Node]:
+def _build_all(make: NodeFactory, predicate: Node) -> tuple[Node, Node, Node, Node]:
     # An error does not end the loop: a later element may still be false, which decides the result.
     condition = make.call("@not_strictly_false", make.accumulator())
     step = make.call("_&&_", make.accumulator(), predicate)
     return make.literal(True), condition, step, make.accumulator()
 
 
-def _build_exists(make: Expansion, predicate: Node) -> tuple[Node, Node, Node, Node]:
+def _build_exists(make: NodeFactory, predicate: Node) -> tuple[Node, Node, Node, Node]:
     condition = make.call("@not_strictly_false", make.call("!_", make.accumulator()))
     step = make.call("_||_", make.accumulator(), predicate)
     return make.literal(False), condition, step, make.accumulator()
 
 
-def _build_exists_one(make: Expansion, predicate: Node) -> tuple[Node, Node, Node, Node]:
+def _build_exists_one(make: NodeFactory, predicate: Node) -> tuple[Node, Node, Node, Node]:
     more = make.call("_+_", make.accumulator(), make.literal(1))
     step = make.call("_?_:_", predicate, more, make.accumulator())
     return make.literal(0), make.literal(True), step, make.call("_==_", make.accumulator(), make.literal(1))
 
 
-def _step_if(make: Expansion, predicate: Node | None, step: Node) -> Node:
+def _step_if(make: NodeFactory, predicate: Node | None, step: Node) -> Node:
     return step if predicate is None else make.call("_?_:_", predicate, step, make.accumulator())
 
 
-def _map(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+def _map(make: NodeFactory, target: Node | None, args: list[Node]) -> Node:
     assert target is not None, "a member macro has a target"
     name = _variable_name(args[0], "argument is not an identifier")
     step = make.call("_+_", make.accumulator(), make.list(args[-1]))
@@ -157,7 +157,7 @@ def _map(make: Expansion, target: Node | None, args: list[Node]) -> Node:
     return make.loop(target, (name, ""), make.list(), make.literal(True), step, make.accumulator())
 
 
-def _expand_filter(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+def _expand_filter(make: NodeFactory, target: Node | None, args: list[Node]) -> Node:
     assert target is not None, "a member macro has a target"
     name = _variable_name(args[0], "argument is not an identifier")
     step = make.call("_+_", make.accumulator(), make.list(args[0]))
@@ -165,7 +165,7 @@ def _expand_filter(make: Expansion, target: Node | None, args: list[Node]) -> No
     return make.loop(target, (name, ""), make.list(), make.literal(True), step, make.accumulator())
 
 
-def _expand_transform_list(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+def _expand_transform_list(make: NodeFactory, target: Node | None, args: list[Node]) -> Node:
     assert target is not None, "a member macro has a target"
     names = _variable_names(args, 2)
     step = make.call("_+_", make.accumulator(), make.list(args[-1]))
@@ -173,7 +173,7 @@ def _expand_transform_list(make: Expansion, target: Node | None, args: list[Node
     return make.loop(target, names, make.list(), make.literal(True), step, make.accumulator())
 
 
-def _expand_transform_map(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+def _expand_transform_map(make: NodeFactory, target: Node | None, args: list[Node]) -> Node:
     assert target is not None, "a member macro has a target"
     names = _variable_names(args, 2)
     step = make.call("cel.@mapInsert", make.accumulator(), make.ident(names[0]), args[-1])
@@ -181,7 +181,7 @@ def _expand_transform_map(make: Expansion, target: Node | None, args: list[Node]
     return make.loop(target, names, make.map(), make.literal(True), step, make.accumulator())
 
 
-def _expand_transform_map_entry(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+def _expand_transform_map_entry(make: NodeFactory, target: Node | None, args: list[Node]) -> Node:
     assert target is not None, "a member macro has a target"
     names = _variable_names(args, 2)
     step = make.call("cel.@mapInsert", make.accumulator(), args[-1])
@@ -190,7 +190,7 @@ def _expand_transform_map_entry(make: Expansion, target: Node | None, args: list
 
 
 def _make_optional_map(name: str, *, wrapped: bool) -> Macro:
-    def expand(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+    def expand(make: NodeFactory, target: Node | None, args: list[Node]) -> Node:
         assert target is not None, "a member macro has a target"
         if not isinstance(args[0], Ident):
             raise MacroError(args[0].offset, f"{name}() variable name must be a simple identifier")
@@ -204,7 +204,7 @@ def _make_optional_map(name: str, *, wrapped: bool) -> Macro:
     return expand
 
 
-def _expand_sort_by(make: Expansion, target: Node | None, args: list[Node]) -> Node:
+def _expand_sort_by(make: NodeFactory, target: Node | None, args: list[Node]) -> Node:
     if not isinstance(target, (ListNode, Select, Ident, Comprehension, Call)):
         assert target is not None, "a member macro has a target"
         message = "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
@@ -215,7 +215,7 @@ def _expand_sort_by(make: Expansion, target: Node | None, args: list[Node]) -> N
     return make.binding(_SORT_INPUT, target, call)
 
 
-def bind(make: Expansion, target: Node | None, args: list[Node]) -> Node | None:
+def bind(make: NodeFactory, target: Node | None, args: list[Node]) -> Node | None:
     """Expand `cel.bind(name, value, body)`."""
     if not isinstance(target, Ident) or target.name != "cel":
         return None

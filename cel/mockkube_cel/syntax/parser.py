@@ -11,7 +11,7 @@ from typing import Any, Final
 from mockkube_cel.issues import NOWHERE, Issue
 from mockkube_cel.syntax import literals
 from mockkube_cel.syntax.lexer import BadSyntax, Token, tokenize
-from mockkube_cel.syntax.macros import Expansion, Macro, MacroError
+from mockkube_cel.syntax.macros import Macro, MacroError, NodeFactory
 from mockkube_cel.syntax.tree import Call, Entry, FieldInit, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
 
 # Maximum nesting of grammar rules and maximum depth of the tree.
@@ -40,10 +40,10 @@ _RESERVED: Final = frozenset(
 )
 _RELATIONS: Final = frozenset(("<", "<=", ">=", ">", "==", "!=", "in"))
 _LITERALS: Final[dict[str, Callable[[str], Any]]] = {
-    "int": literals.read_int,
-    "uint": literals.read_uint,
-    "float": literals.read_double,
-    "string": literals.read_string,
+    "int": literals.parse_int,
+    "uint": literals.parse_uint,
+    "float": literals.parse_double,
+    "string": literals.parse_string,
     "bytes": literals.read_bytes,
 }
 _CONSTANT_VALUES: Final = {"true": True, "false": False, "null": None}
@@ -222,7 +222,7 @@ class Parser:
         node: Node | None = None
         if macro is not None:
             try:
-                node = macro(Expansion(offset), target, args)
+                node = macro(NodeFactory(offset), target, args)
             except MacroError as error:
                 node = self._report(error.offset, error.message)
         node = node or Call(offset=offset, function=name, target=target, args=args)

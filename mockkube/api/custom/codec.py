@@ -8,7 +8,7 @@ Nothing else is checked or dropped here: an empty value stays, and what has a wr
 from functools import cached_property
 from typing import Any
 
-from mockkube.api.codec import Codec, Decoder, Found, Mismatch
+from mockkube.api.codec import Codec, Decoder, DecodingError, Found
 from mockkube.api.custom.defaulting import fill_in
 from mockkube.api.custom.definition import CustomVersion, Definition
 from mockkube.api.custom.metadata import MetadataReader, Misread
@@ -45,12 +45,12 @@ class CustomCodec(Codec):
 
     def _decode_own(self, value: Any, found: Found) -> Any:
         if not isinstance(value, dict):
-            raise Mismatch
+            raise DecodingError
         unknown: list[str] = []
         try:
             obj = self.read(value, unknown)
         except Misread as error:
-            raise Mismatch from error
+            raise DecodingError from error
         found.unknown = found.unknown or bool(unknown)
         return obj
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mockkube.api import complaints, names
-from mockkube.api.codec import Codec, Found, Mismatch
+from mockkube.api.codec import Codec, DecodingError, Found
 from mockkube.api.custom.structural import Structural
 from mockkube.api.fields import FieldError, invalid, keyed, required
 from mockkube.api.types import Object, ReadOnlyObject
@@ -33,8 +33,8 @@ class MetadataReader:
         found = Found()
         try:
             metadata = self._codec.decode(self.node, value, found)
-        except Mismatch as error:
-            raise Misread(complaints.mismatch(self.node, value)) from error
+        except DecodingError as error:
+            raise Misread(complaints.find_decoding_error(self.node, value)) from error
         if found.unknown and unknown is not None:
             unknown += complaints.unknown_fields(self.node, value, at)
         return metadata
@@ -104,7 +104,9 @@ def _validate_own(value: ReadOnlyObject, at: str) -> Iterator[FieldError]:
                 metadata = item if item.get("name") else {**item, "name": "fakename"}
                 namespaced = bool(metadata.get("namespace"))
                 judged = {"metadata": metadata}
-                yield from validate_metadata(judged, names.path_segment, namespaced, _path(at, name), native=False)
+                yield from validate_metadata(
+                    judged, names.check_path_segment, namespaced, _path(at, name), native=False
+                )
 
 
 def _validate_version(version: str, at: str) -> Iterator[FieldError]:
@@ -117,5 +119,5 @@ def _validate_version(version: str, at: str) -> Iterator[FieldError]:
 def _validate_kind(kind: str, at: str) -> Iterator[FieldError]:
     if not kind:
         yield invalid(at, kind, "must not be empty")
-    elif wrong := names.dns1035_label(kind.lower()):
+    elif wrong := names.check_dns1035_label(kind.lower()):
         yield invalid(at, kind, f"may have mixed case, but should otherwise match: {','.join(wrong)}")

@@ -2,7 +2,7 @@
 
 from mockkube.api.catalogue import KindInfo, load
 from mockkube.api.kinds.dependencies import StrategyDependencies
-from mockkube.api.object_rules import with_rules
+from mockkube.api.object_rules import add_rules
 from mockkube.api.strategy import Strategy
 
 
@@ -23,4 +23,4 @@ class Strategies:
     def _create(self, key: tuple[str, str]) -> Strategy:
         strategy = load(*key).strategy(self._dependencies)
         rules = self._dependencies.objects.of_kind(key)
-        return strategy if rules is None else with_rules(strategy, rules)
+        return strategy if rules is None else add_rules(strategy, rules)

@@ -1,6 +1,6 @@
 """Patch errors: one class for each response; messages that a client gets are upstream's."""
 
-from mockkube.api.patching.gotext import json_kind
+from mockkube.api.patching.gotext import json_kind_name
 
 
 class PatchError(Exception):
@@ -13,7 +13,7 @@ class BadPatch(PatchError):
     @classmethod
     def kind(cls, value: object, wanted: str) -> "BadPatch":
         """Return the error for JSON of another kind than the Go type `wanted` is decoded from."""
-        return cls(f"json: cannot unmarshal {json_kind(value)} into Go value of type {wanted}")
+        return cls(f"json: cannot unmarshal {json_kind_name(value)} into Go value of type {wanted}")
 
 
 class TooManyOperations(PatchError):

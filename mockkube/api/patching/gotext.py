@@ -21,7 +21,7 @@ def printed(value: object) -> str:
             return str(value)
 
 
-def json_kind(value: object) -> str:
+def json_kind_name(value: object) -> str:
     """Return the kind of a JSON value as Go's decoder names it."""
     return _pick_name(value, ("object", "array", "string", "bool", "number", "number", "null"))
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import orjson
 
 from mockkube.api.patching.errors import BadPatch, PatchRejected, TestFailed, TooManyOperations
-from mockkube.api.patching.gotext import json_kind
+from mockkube.api.patching.gotext import json_kind_name
 from mockkube.api.types import ReadOnlyObject
 
 OPERATIONS_MAX: Final = 10_000
@@ -88,7 +88,7 @@ def _check_string_fields(operation: ReadOnlyObject) -> None:
         value = operation.get(name)
         if value is not None and not isinstance(value, str):
             place = f"Go struct field jsonPatchOp.{name} of type string"
-            raise BadPatch(f"error decoding patch: json: cannot unmarshal {json_kind(value)} into {place}")
+            raise BadPatch(f"error decoding patch: json: cannot unmarshal {json_kind_name(value)} into {place}")
 
 
 def _get_string(operation: ReadOnlyObject, name: str) -> str:

@@ -23,19 +23,19 @@ def _merge(doc: ReadOnlyObject, patch: ReadOnlyObject) -> Object:
         if value is None:
             merged.pop(key, None)
         elif not isinstance(old, dict):
-            merged[key] = without_nulls(value)
+            merged[key] = drop_nulls(value)
         else:
             # upstream does not strip nulls from a list that replaces an object.
             merged[key] = _merge(old, value) if isinstance(value, dict) else value
     return merged
 
 
-def without_nulls(value: Any) -> Any:
+def drop_nulls(value: Any) -> Any:
     """Return a value without null fields, at any depth; null items of lists stay."""
     match value:
         case dict():
-            return {key: without_nulls(one) for key, one in value.items() if one is not None}
+            return {key: drop_nulls(one) for key, one in value.items() if one is not None}
         case list():
-            return [without_nulls(one) for one in value]
+            return [drop_nulls(one) for one in value]
         case _:
             return value

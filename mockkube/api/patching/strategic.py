@@ -11,16 +11,16 @@ from typing import Any, Final, Protocol
 
 from mockkube.api.patching.errors import BadPatch, PatchFailed
 from mockkube.api.patching.gotext import go_type, printed
-from mockkube.api.patching.merge_patch import without_nulls
+from mockkube.api.patching.merge_patch import drop_nulls
 from mockkube.api.patching.strategic_lists import (
     DIRECTIVE,
-    check_order,
-    element_kind,
     identity,
     live_order,
     merge_scalars,
     reorder,
-    split_special,
+    slice_element_type,
+    split_special_elements,
+    validate_set_element_order,
 )
 from mockkube.api.types import Object, ReadOnlyObject
 
@@ -133,7 +133,7 @@ def _merge_list_in_order(
     field = _lookup_field(schema, name)
     original: list[Any] | None = merged.get(name)
     changes: list[Any] | None = patch.get(name)
-    check_order(changes or [], order, field.merge_key)
+    validate_set_element_order(changes or [], order, field.merge_key)
     if original is None and changes is None:
         return
     if original is None:
@@ -141,7 +141,7 @@ def _merge_list_in_order(
         result = _remove_directives(changes)
     else:
         result = original if changes is None else _merge_list(original, changes, field)
-    element_kind(original or [], changes or [])
+    slice_element_type(original or [], changes or [])
     live = live_order(original or [], changes or [], field.merge_key)
     merged[name] = reorder(result, order, live, field.merge_key)
 
@@ -152,7 +152,7 @@ def _delete_scalars(merged: Object, key: str, unwanted: Any) -> None:
         merged.pop(name, None)
     elif isinstance(merged.get(name), list) and isinstance(unwanted, list):
         original = merged[name]
-        if (original or unwanted) and element_kind(original, unwanted) is dict:
+        if (original or unwanted) and slice_element_type(original, unwanted) is dict:
             # Upstream panics here, which a client also sees as a 500.
             raise PatchFailed(f"runtime error: hash of unhashable type {go_type({})}")
         names = set(unwanted)
@@ -170,7 +170,7 @@ def _merge_field(merged: Object, key: str, value: Any, schema: PatchType | None)
     elif isinstance(value, dict) and DIRECTIVE in value:
         merged.pop(key, None)
     else:
-        merged[key] = _remove_directives(without_nulls(value))
+        merged[key] = _remove_directives(drop_nulls(value))
 
 
 def _merge_list(original: list[Any], patch: list[Any], field: PatchField) -> list[Any]:
@@ -178,11 +178,11 @@ def _merge_list(original: list[Any], patch: list[Any], field: PatchField) -> lis
         return patch
     if not original and not patch:
         return original
-    if element_kind(original, patch) is not dict:
+    if slice_element_type(original, patch) is not dict:
         return merge_scalars(original, patch)
     if not field.merge_key:
         raise PatchFailed("cannot merge lists without merge key for struct")
-    kept, changes = split_special(original, patch, field.merge_key)
+    kept, changes = split_special_elements(original, patch, field.merge_key)
     merged = _merge_items(kept, changes, field)
     return reorder(merged, changes, kept, field.merge_key)
 

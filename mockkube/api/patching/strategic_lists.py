@@ -16,7 +16,7 @@ from mockkube.api.types import ReadOnlyObject
 DIRECTIVE: Final = "$patch"
 
 
-def element_kind(*lists: list[Any]) -> type:
+def slice_element_type(*lists: list[Any]) -> type:
     """Return the type that all items have; raise if they differ, are lists, or there are none."""
     items = [item for each in lists for item in each]
     if not items:
@@ -34,7 +34,7 @@ def merge_scalars(original: list[Any], patch: list[Any]) -> list[Any]:
     return reorder(list(dict.fromkeys([*original, *patch])), patch, original, "")
 
 
-def split_special(
+def split_special_elements(
     original: list[Any], patch: list[Any], merge_key: str
 ) -> tuple[list[ReadOnlyObject], list[ReadOnlyObject]]:
     """Apply the items of the patch that have a directive; return the rest of the original and of the patch."""
@@ -55,15 +55,15 @@ def split_special(
         return changes, []
     if not unwanted:
         return original, changes
-    return [one for one in original if not is_among(one.get(merge_key), unwanted)], changes
+    return [one for one in original if not is_scalar_in(one.get(merge_key), unwanted)], changes
 
 
-def is_among(value: Any, plain: Collection[Any]) -> bool:
+def is_scalar_in(value: Any, plain: Collection[Any]) -> bool:
     """Return whether a value is in a set of scalars; objects and lists never are."""
     return value.__class__ not in (dict, list) and value in plain
 
 
-def check_order(patch: list[Any], order: list[Any], merge_key: str) -> None:
+def validate_set_element_order(patch: list[Any], order: list[Any], merge_key: str) -> None:
     """Raise unless the items of the patch are in the order that it prescribes itself, none left out."""
     if not patch or not order:
         return
@@ -89,7 +89,7 @@ def live_order(original: list[Any], patch: list[Any], merge_key: str) -> list[An
     """
     if not merge_key:
         return original
-    kept, changes = split_special(original, patch, merge_key)
+    kept, changes = split_special_elements(original, patch, merge_key)
     known = _index_by_identity(kept, merge_key)
     new = [item for item in changes if identity(item, merge_key) not in known]
     return [*kept, *new][: len(original)]

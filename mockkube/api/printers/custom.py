@@ -35,7 +35,7 @@ class _CustomColumn:
         return _convert_cell(self.heading.type, values[0], now) if values else None
 
 
-def custom_printer(columns: Sequence[ReadOnlyObject]) -> Printer:
+def make_custom_printer(columns: Sequence[ReadOnlyObject]) -> Printer:
     """Return the printer for a version's `additionalPrinterColumns`; without them it prints the age.
 
     A column whose path does not parse ends the list: the API accepts such CRDs.
@@ -118,7 +118,7 @@ def _format_float(value: float) -> str:
 
 
 # Printer for the scale of a custom resource.
-CUSTOM_SCALE: Final = custom_printer(
+CUSTOM_SCALE_PRINTER: Final = make_custom_printer(
     [
         {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas"},
         {"name": "Available", "type": "integer", "jsonPath": ".status.replicas"},

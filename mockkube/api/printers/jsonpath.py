@@ -66,11 +66,11 @@ def compile_path(text: str) -> Path:
     steps: list[Step] = []
     at = 0
     while at < len(text) and text[at] != "}":
-        at = read_step(text, at, steps)
+        at = parse_step(text, at, steps)
     return Path(steps)
 
 
-def read_step(text: str, at: int, steps: list[Step]) -> int:
+def parse_step(text: str, at: int, steps: list[Step]) -> int:
     """Parse the step at that position into `steps`; return the start of the next one."""
     if text.startswith("[?(", at):
         match = _match_or_fail(_FILTER, text, at)

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, Final, Literal
 
 from mockkube.api.fields import go_json
-from mockkube.api.printers.jsonpath import Path, PathError, Step, Values, read_step
+from mockkube.api.printers.jsonpath import Path, PathError, Step, Values, parse_step
 
 _KEYWORD: Final = re.compile(r"(range|end)(?=[\s.,\[\]$@{}]|$)")
 _EXPONENT_MIN: Final = -4
@@ -103,7 +103,7 @@ def _parse_action(text: str, at: int) -> tuple[Action, int]:
             keyword = "range" if match[1] == "range" else "end"
             at = match.end()
         else:
-            at = read_step(text, at, steps)
+            at = parse_step(text, at, steps)
 
 
 def shown(value: Any) -> str:

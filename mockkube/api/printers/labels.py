@@ -52,4 +52,4 @@ def _format_requirement(item: ReadOnlyObject) -> str | None:
 
 
 def _is_label(key: str, *values: str) -> bool:
-    return not names.qualified_name(key) and not any(names.label_value(value) for value in values)
+    return not names.qualified_name(key) and not any(names.check_label_value(value) for value in values)

@@ -9,12 +9,12 @@ from mockkube.api.printers.table import AGE, NAME, Cell, Column, Printer
 from mockkube.api.types import ReadOnlyObject
 
 
-def plain_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
+def name_and_age_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the cells of name and age."""
     return [name_of(obj), age(obj, now)]
 
 
-PLAIN = Printer((NAME, AGE), plain_cells)
+PLAIN = Printer((NAME, AGE), name_and_age_cells)
 
 
 def _created_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:

@@ -41,7 +41,7 @@ class Row:
     conditions: Sequence[RowCondition] = field(default=())
 
 
-def unconditional(obj: ReadOnlyObject) -> Sequence[RowCondition]:
+def no_row_conditions(obj: ReadOnlyObject) -> Sequence[RowCondition]:
     """Return no row conditions."""
     return ()
 
@@ -52,7 +52,7 @@ class Printer:
 
     columns: tuple[Column, ...]
     cells: Callable[[ReadOnlyObject, datetime], list[Cell]]
-    conditions: Callable[[ReadOnlyObject], Sequence[RowCondition]] = unconditional
+    conditions: Callable[[ReadOnlyObject], Sequence[RowCondition]] = no_row_conditions
 
     def row(self, obj: ReadOnlyObject, now: datetime) -> Row:
         """Return the row of one object at the present time."""
@@ -81,7 +81,7 @@ def wide_column(name: str, description: str = "") -> Column:
 
 NAME = Column("Name", format="name", description="What the object is called; no other of its kind shares it here.")
 AGE = text_column("Age", "How long ago the object was created.")
-WORKLOAD = (
+WORKLOAD_COLUMNS = (
     wide_column("Containers", "The containers of the pod template."),
     wide_column("Images", "The images those containers run."),
 )

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mockkube.api.compiled import CompiledTable
 from mockkube.api.protobuf import leaves, wire
-from mockkube.api.protobuf.layout import Slot, is_items, slots
+from mockkube.api.protobuf.layout import Slot, is_items_message, slots
 from mockkube.api.protobuf.leaves import Leaf
 from mockkube.api.protobuf.unions import union
 from mockkube.api.protobuf.wire import Malformed
@@ -24,8 +24,8 @@ _NumberSetter = Callable[[int, Object], None]
 
 _NUMBERS: Final[dict[Shape, Callable[[int], Any]]] = {
     Shape.BOOL: bool,
-    Shape.INT32: wire.signed32,
-    Shape.INT64: wire.signed64,
+    Shape.INT32: wire.to_int32,
+    Shape.INT64: wire.to_int64,
 }
 _WHOLE_MAX: Final = 1 << 53
 
@@ -53,7 +53,7 @@ class Decoders:
             base = slot.number << 3
             if slot.field is None:
                 # JSON has the fields of an embedded struct in the outer object, so they are decoded into the same one.
-                sized[base | wire.SIZED] = self._struct(slot.inlined)
+                sized[base | wire.LENGTH_DELIMITED] = self._struct(slot.inlined)
                 continue
             name, node = slot.field.name, slot.field.node
             if node.shape is Shape.FLOAT:
@@ -66,9 +66,9 @@ class Decoders:
                 convert = _NUMBERS[node.item.shape]
                 # Decoders must accept both forms of repeated numbers: one tag per item, and packed.
                 numbers[base | wire.VARINT] = _make_number_appender(name, convert)
-                sized[base | wire.SIZED] = _make_packed_decoder(name, convert)
+                sized[base | wire.LENGTH_DELIMITED] = _make_packed_decoder(name, convert)
             else:
-                sized[base | wire.SIZED] = self._compile_sized(name, node, keep_zero=slot.field.pointer)
+                sized[base | wire.LENGTH_DELIMITED] = self._compile_sized(name, node, keep_zero=slot.field.pointer)
         return _make_message_decoder(sized, numbers, _make_rare_field_decoder(doubles, {slot.number for slot in given}))
 
     def _compile_sized(self, name: str, node: Node, *, keep_zero: bool) -> Reader:
@@ -77,7 +77,7 @@ class Decoders:
                 return _make_nested_decoder(name, self.message(node))
             case Shape.STRING:
                 return _make_text_decoder(name, keep_zero=keep_zero)
-            case Shape.LIST if not is_items(node):
+            case Shape.LIST if not is_items_message(node):
                 assert node.item is not None
                 return _make_repeated_decoder(name, self.leaf(node.item))
             case Shape.MAP:
@@ -109,25 +109,25 @@ class Decoders:
             case Shape.STRUCT:
                 return _make_object_leaf(self.message(node))
             case Shape.LIST:
-                assert is_items(node)
+                assert is_items_message(node)
                 return _decode_items
             case Shape.ANY:
                 return self._compile_any(node)
             case shape:
-                return leaves.READERS[shape]
+                return leaves.DECODERS[shape]
 
     def _compile_any(self, node: Node) -> Leaf:
         name = node.definition.rpartition(".")[2]
         if name in ("RawExtension", "FieldsV1", "JSON"):
             return leaves.read_json
         if (either := union(self._schema, name)) is None:
-            return leaves.read_nothing
+            return leaves.decode_empty
         read, fold = _make_object_leaf(self._struct(either.slots)), either.fold
         return lambda data, pos, end: fold(read(data, pos, end))
 
 
-_KEY: Final = 1 << 3 | wire.SIZED
-_VALUE: Final = 2 << 3 | wire.SIZED
+_KEY: Final = 1 << 3 | wire.LENGTH_DELIMITED
+_VALUE: Final = 2 << 3 | wire.LENGTH_DELIMITED
 _NUMBER_VALUE: Final = 2 << 3 | wire.VARINT
 
 
@@ -145,13 +145,13 @@ def _make_message_decoder(sized: Mapping[int, Reader], numbers: Mapping[int, _Nu
                 pos += 1
                 # Lengths of one byte are by far the most common and are decoded in line.
                 if size > 0x7F:
-                    start, stop = wire.size_at(data, pos - 1, end)
+                    start, stop = wire.read_size(data, pos - 1, end)
                     take(data, start, stop, out)
                     pos = stop
                     continue
                 stop = pos + size
                 if stop > end:
-                    wire.cut_short()
+                    wire.raise_unexpected_eof()
                 take(data, pos, stop, out)
                 pos = stop
             elif (put := number_at(tag)) is not None:
@@ -163,7 +163,7 @@ def _make_message_decoder(sized: Mapping[int, Reader], numbers: Mapping[int, _Nu
             else:
                 pos = other(data, tag, pos, end, out)
         if pos != end:
-            wire.cut_short()
+            wire.raise_unexpected_eof()
 
     return read
 
@@ -181,7 +181,7 @@ def _make_rare_field_decoder(doubles: Mapping[int, str], numbers: set[int]) -> _
                 raise Malformed(f"proto: wrong wireType = {tag & 7} for field {tag >> 3}")
             return wire.skip(data, tag, pos, end)
         if pos + 8 > end:
-            wire.cut_short()
+            wire.raise_unexpected_eof()
         out[name] = _decode_double(data[pos : pos + 8])
         return pos + 8
 
@@ -217,10 +217,10 @@ def _make_packed_decoder(name: str, convert: Callable[[int], Any]) -> Reader:
     def take(data: bytes, pos: int, end: int, out: Object) -> None:
         found = out.setdefault(name, [])
         while pos < end:
-            number, pos = wire.varint_at(data, pos)
+            number, pos = wire.read_varint(data, pos)
             found.append(convert(number))
         if pos != end:
-            wire.cut_short()
+            wire.raise_unexpected_eof()
 
     return take
 

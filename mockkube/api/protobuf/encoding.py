@@ -11,8 +11,8 @@ import orjson
 from mockkube.api import times
 from mockkube.api.compiled import CompiledTable
 from mockkube.api.protobuf import wire
-from mockkube.api.protobuf.layout import Slot, is_items, slots
-from mockkube.api.protobuf.unions import unfold, union
+from mockkube.api.protobuf.layout import Slot, is_items_message, slots
+from mockkube.api.protobuf.unions import from_json, union
 from mockkube.api.schema import Field, Node, Schema, Shape
 from mockkube.api.types import ReadOnlyObject
 
@@ -78,9 +78,9 @@ class Encoders:
             case Shape.STRUCT:
                 return put({})
             case Shape.TIME | Shape.MICRO_TIME:
-                return wire.length_delimited(wire.tag(number, wire.SIZED), b"")
+                return wire.length_delimited(wire.tag(number, wire.LENGTH_DELIMITED), b"")
             case Shape.INT_OR_STRING:
-                return wire.length_delimited(wire.tag(number, wire.SIZED), _INT_OR_STRING_ZERO)
+                return wire.length_delimited(wire.tag(number, wire.LENGTH_DELIMITED), _INT_OR_STRING_ZERO)
             case Shape.ANY:
                 return put(None)
             case _:
@@ -92,7 +92,7 @@ class Encoders:
                 return _make_varint_encoder(number)
             case Shape.FLOAT:
                 return _make_double_encoder(number)
-            case Shape.LIST if not is_items(node):
+            case Shape.LIST if not is_items_message(node):
                 assert node.item is not None
                 return _make_repeated_encoder(self._compile_field(number, node.item))
             case Shape.MAP:
@@ -102,7 +102,11 @@ class Encoders:
                 return _make_sized_encoder(number, self.content(node))
 
     def _compile_entries(self, number: int, item: Node) -> _FieldEncoder:
-        before, key_tag, put = wire.tag(number, wire.SIZED), wire.tag(1, wire.SIZED), self._compile_field(2, item)
+        before, key_tag, put = (
+            wire.tag(number, wire.LENGTH_DELIMITED),
+            wire.tag(1, wire.LENGTH_DELIMITED),
+            self._compile_field(2, item),
+        )
         field = Field("", item, pointer=False, omit_empty=False, omit_zero=False)
 
         def write(value: ReadOnlyObject) -> bytes:
@@ -135,11 +139,11 @@ class Encoders:
         if (either := union(self._schema, name)) is None:
             return lambda value: b""
         write = self._struct(either.slots)
-        return lambda value: write(unfold(value))
+        return lambda value: write(from_json(value))
 
 
 def _make_sized_encoder(number: int, content: Content) -> _FieldEncoder:
-    before, sized = wire.tag(number, wire.SIZED), wire.length_delimited
+    before, sized = wire.tag(number, wire.LENGTH_DELIMITED), wire.length_delimited
     return lambda value: sized(before, content(value))
 
 

@@ -15,18 +15,18 @@ from mockkube.api.protobuf.wire import Malformed
 from mockkube.api.schema import Field, Node, Schema, Shape
 from mockkube.api.types import Object, ReadOnlyObject
 
-MEDIA: Final = "application/vnd.kubernetes.protobuf"
+MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 MAGIC: Final = b"k8s\0"
-STREAM: Final = f"{MEDIA};stream=watch"
+STREAM_MEDIA_TYPE: Final = f"{MEDIA_TYPE};stream=watch"
 # Number of objects whose messages are cached; the least recently used one is dropped.
-KEPT_MAX: Final = 8192
+CACHED_MESSAGES_MAX: Final = 8192
 # Total size of the cached messages.
-KEPT_BYTES_MAX: Final = 32 * 1024 * 1024
+CACHED_BYTES_MAX: Final = 32 * 1024 * 1024
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 # Kinds that exist in every group and version with one type.
 _META_KINDS: Final = ("APIResourceList", "DeleteOptions", "Status")
-_FIRST: Final = wire.tag(1, wire.SIZED)
-_SECOND: Final = wire.tag(2, wire.SIZED)
+_FIRST: Final = wire.tag(1, wire.LENGTH_DELIMITED)
+_SECOND: Final = wire.tag(2, wire.LENGTH_DELIMITED)
 _NO_ENCODING_NOR_TYPE: Final = b"\x1a\x00\x22\x00"
 
 
@@ -54,7 +54,7 @@ class Message(NamedTuple):
     value: Object
 
 
-class Protobuf:
+class ProtobufSerializer:
     """Protobuf serializer of the objects of one version."""
 
     def __init__(self, schema: Schema) -> None:
@@ -64,7 +64,7 @@ class Protobuf:
         self._nodes: dict[tuple[str, str], Node] = {}
         self._supported: dict[tuple[str, str], bool] = {}
         self._cache: BoundedCache[tuple[int, str], tuple[object, bytes]] = BoundedCache(
-            KEPT_MAX, bytes_max=KEPT_BYTES_MAX, size_of=lambda kept: len(kept[1])
+            CACHED_MESSAGES_MAX, bytes_max=CACHED_BYTES_MAX, size_of=lambda kept: len(kept[1])
         )
 
     def read(self, data: bytes, expected: GroupVersionKind | None = None) -> Message:
@@ -100,7 +100,7 @@ class Protobuf:
 
     def write(self, obj: ReadOnlyObject) -> bytes:
         """Encode an object by its `kind` and `apiVersion`; raise UnknownKind if there is no message type."""
-        return enclose(obj.get("apiVersion", ""), obj["kind"], self.content(obj))
+        return wrap_in_envelope(obj.get("apiVersion", ""), obj["kind"], self.content(obj))
 
     def content(self, obj: ReadOnlyObject) -> bytes:
         """Encode an object's own message, the form it has in a list and in its envelope."""
@@ -116,7 +116,7 @@ class Protobuf:
             self._cache.put(key, found)
         return found[1]
 
-    def around_list(
+    def encode_list_frame(
         self, api_version: str, kind: str, metadata: ReadOnlyObject, items_bytes: int
     ) -> tuple[bytes, bytes]:
         """Return the bytes before and after the items of a list, whose total size is given."""
@@ -152,12 +152,12 @@ class Protobuf:
         return None
 
 
-def list_items(items: Iterable[bytes]) -> list[bytes]:
+def encode_list_items(items: Iterable[bytes]) -> list[bytes]:
     """Encode messages as the items of a list."""
     return [wire.length_delimited(_SECOND, item) for item in items]
 
 
-def enclose(api_version: str, kind: str, content: bytes) -> bytes:
+def wrap_in_envelope(api_version: str, kind: str, content: bytes) -> bytes:
     """Wrap an object's message in its envelope."""
     return b"".join(
         (MAGIC, _encode_type_meta(api_version, kind), wire.length_delimited(_SECOND, content), _NO_ENCODING_NOR_TYPE)
@@ -170,7 +170,7 @@ def _encode_type_meta(api_version: str, kind: str) -> bytes:
     )
 
 
-def watch_frame(event_type: str, enclosed: bytes) -> bytes:
+def encode_watch_frame(event_type: str, enclosed: bytes) -> bytes:
     """Encode one watch event: its length in four bytes, and a WatchEvent with the object's envelope."""
     # upstream 1.36: staging/src/k8s.io/apiserver/pkg/endpoints/handlers/watch.go
     event = wire.length_delimited(_FIRST, event_type.encode()) + wire.length_delimited(
@@ -194,7 +194,7 @@ def _error_text(error: Exception) -> str:
             return str(error)
 
 
-def _open_envelope(data: bytes) -> wire.Parts:
+def _open_envelope(data: bytes) -> wire.MessageFields:
     if not data:
         raise Malformed("empty data")
     if not data.startswith(MAGIC):

@@ -30,7 +30,7 @@ def slots(node: Node) -> tuple[Slot, ...]:
     return _struct_fields(f"{version_parent}/{version}", name, node.fields)
 
 
-def is_items(node: Node) -> bool:
+def is_items_message(node: Node) -> bool:
     """Return whether a list is a message that holds its items."""
     return node.shape is Shape.LIST and node.go.rpartition(".")[2] in _ITEMS
 

@@ -28,7 +28,7 @@ def read_bytes(data: bytes, pos: int, end: int) -> Any:
     return base64.b64encode(data[pos:end]).decode()
 
 
-def read_quantity(data: bytes, pos: int, end: int) -> Any:
+def decode_quantity(data: bytes, pos: int, end: int) -> Any:
     """Decode a quantity to its canonical form."""
     found = wire.parts(data, pos, end)
     if 1 not in found:
@@ -39,21 +39,21 @@ def read_quantity(data: bytes, pos: int, end: int) -> Any:
         raise Malformed(str(error)) from error
 
 
-def read_time(data: bytes, pos: int, end: int) -> Any:
+def decode_time(data: bytes, pos: int, end: int) -> Any:
     """Decode a time of whole seconds; None without any bytes."""
     # upstream 1.36: staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/time_proto.go
     return times.render_time(_decode_timestamp(wire.parts(data, pos, end))) if pos != end else None
 
 
-def read_micro_time(data: bytes, pos: int, end: int) -> Any:
+def decode_micro_time(data: bytes, pos: int, end: int) -> Any:
     """Decode a time of microseconds; None without any bytes."""
     if pos == end:
         return None
     found = wire.parts(data, pos, end)
-    return times.render_micro_time(_decode_timestamp(found, micros=wire.signed32(found.number(2)) // 1000))
+    return times.render_micro_time(_decode_timestamp(found, micros=wire.to_int32(found.number(2)) // 1000))
 
 
-def _decode_timestamp(found: wire.Parts, micros: int = 0) -> datetime:
+def _decode_timestamp(found: wire.MessageFields, micros: int = 0) -> datetime:
     seconds = found.number(1)
     try:
         return _EPOCH + timedelta(seconds=seconds, microseconds=micros)
@@ -61,12 +61,12 @@ def _decode_timestamp(found: wire.Parts, micros: int = 0) -> datetime:
         raise Malformed(f"{seconds} seconds are no time of the years 1 to 9999") from error
 
 
-def read_int_or_string(data: bytes, pos: int, end: int) -> Any:
+def decode_int_or_string(data: bytes, pos: int, end: int) -> Any:
     """Decode the number or the text, by the message's type field."""
     found = wire.parts(data, pos, end)
     match found.number(1):
         case 0:
-            return wire.signed32(found.number(2))
+            return wire.to_int32(found.number(2))
         case 1:
             return found.length_delimited(3).decode("utf-8", "replace")
         case unknown:
@@ -82,17 +82,17 @@ def read_json(data: bytes, pos: int, end: int) -> Any:
         raise Malformed(f"json: {error}") from error
 
 
-def read_nothing(data: bytes, pos: int, end: int) -> Any:
+def decode_empty(data: bytes, pos: int, end: int) -> Any:
     """Decode a struct without fields."""
     wire.parts(data, pos, end)
     return {}
 
 
-READERS: Final[dict[Shape, Leaf]] = {
+DECODERS: Final[dict[Shape, Leaf]] = {
     Shape.STRING: read_text,
     Shape.BYTES: read_bytes,
-    Shape.QUANTITY: read_quantity,
-    Shape.TIME: read_time,
-    Shape.MICRO_TIME: read_micro_time,
-    Shape.INT_OR_STRING: read_int_or_string,
+    Shape.QUANTITY: decode_quantity,
+    Shape.TIME: decode_time,
+    Shape.MICRO_TIME: decode_micro_time,
+    Shape.INT_OR_STRING: decode_int_or_string,
 }

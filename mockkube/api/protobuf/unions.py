@@ -47,7 +47,7 @@ def union(schema: Schema, name: str) -> Union | None:
             return None
 
 
-def unfold(value: Any) -> Object:
+def from_json(value: Any) -> Object:
     """Return the message fields for a JSON value."""
     match value:
         case bool():

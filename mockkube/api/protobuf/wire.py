@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 
 VARINT: Final = 0
 FIXED64: Final = 1
-SIZED: Final = 2
+LENGTH_DELIMITED: Final = 2
 _END: Final = 4
 
 _GROUPS_MAX: Final = 100
@@ -28,7 +28,7 @@ class Malformed(ValueError):
     kind = ""
 
 
-def cut_short() -> NoReturn:
+def raise_unexpected_eof() -> NoReturn:
     """Raise the error for bytes that end within a value."""
     raise Malformed("unexpected EOF")
 
@@ -47,19 +47,19 @@ def more(data: bytes, pos: int, low: int) -> tuple[int, int]:
     raise Malformed("proto: integer overflow")
 
 
-def varint_at(data: bytes, pos: int) -> tuple[int, int]:
+def read_varint(data: bytes, pos: int) -> tuple[int, int]:
     """Return the varint at an offset, and its end."""
     low = data[pos]
     return (low, pos + 1) if low < 0x80 else more(data, pos + 1, low)
 
 
-def size_at(data: bytes, pos: int, end: int) -> tuple[int, int]:
+def read_size(data: bytes, pos: int, end: int) -> tuple[int, int]:
     """Return start and end of the length-delimited value at an offset."""
-    size, pos = varint_at(data, pos)
+    size, pos = read_varint(data, pos)
     if size >> 63:
         raise Malformed("proto: negative length found during unmarshaling")
     if pos + size > end:
-        cut_short()
+        raise_unexpected_eof()
     return pos, pos + size
 
 
@@ -71,7 +71,7 @@ def skip(data: bytes, tag: int, pos: int, end: int) -> int:
         raise Malformed("proto: wiretype end group for non-group")
     pos = _find_value_end(data, tag, pos, end)
     if pos > end:
-        cut_short()
+        raise_unexpected_eof()
     return pos
 
 
@@ -80,11 +80,11 @@ def _find_value_end(data: bytes, tag: int, pos: int, end: int) -> int:
     while True:
         match tag & 7:
             case 0:
-                _, pos = varint_at(data, pos)
+                _, pos = read_varint(data, pos)
             case 1:
                 pos += 8
             case 2:
-                _, pos = size_at(data, pos, end)
+                _, pos = read_size(data, pos, end)
             case 3:
                 open_groups += 1
             case 4:
@@ -97,29 +97,29 @@ def _find_value_end(data: bytes, tag: int, pos: int, end: int) -> int:
             return pos
         if open_groups > _GROUPS_MAX:
             raise Malformed("proto: groups are nested too deeply")
-        tag, pos = varint_at(data, pos)
+        tag, pos = read_varint(data, pos)
 
 
-def signed32(value: int) -> int:
+def to_int32(value: int) -> int:
     """Return the lower half of a varint as int32."""
     value &= 0xFFFFFFFF
     return value - (1 << 32) if value >> 31 else value
 
 
-def signed64(value: int) -> int:
+def to_int64(value: int) -> int:
     """Return a varint as int64."""
     return value - (1 << 64) if value >> 63 else value
 
 
-class Parts(dict[int, int | bytes]):
+class MessageFields(dict[int, int | bytes]):
     """Fields of a small message by number; of a repeated field, the last occurrence."""
 
     def number(self, field: int) -> int:
         """Return an int64 field, 0 if it is absent."""
         value = self.get(field, 0)
         if isinstance(value, bytes):
-            raise Malformed(f"proto: wrong wireType = {SIZED} for field {field}")
-        return signed64(value)
+            raise Malformed(f"proto: wrong wireType = {LENGTH_DELIMITED} for field {field}")
+        return to_int64(value)
 
     def length_delimited(self, field: int) -> bytes:
         """Return a text or bytes field, empty if it is absent."""
@@ -129,20 +129,20 @@ class Parts(dict[int, int | bytes]):
         return value
 
 
-def parts(data: bytes, pos: int, end: int) -> Parts:
+def parts(data: bytes, pos: int, end: int) -> MessageFields:
     """Return the fields of the message between two offsets."""
-    found = Parts()
+    found = MessageFields()
     while pos < end:
-        tag, pos = varint_at(data, pos)
+        tag, pos = read_varint(data, pos)
         if tag & 7 == VARINT and tag >> 3:
-            found[tag >> 3], pos = varint_at(data, pos)
-        elif tag & 7 == SIZED and tag >> 3:
-            start, pos = size_at(data, pos, end)
+            found[tag >> 3], pos = read_varint(data, pos)
+        elif tag & 7 == LENGTH_DELIMITED and tag >> 3:
+            start, pos = read_size(data, pos, end)
             found[tag >> 3] = data[start:pos]
         else:
             pos = skip(data, tag, pos, end)
     if pos != end:
-        cut_short()
+        raise_unexpected_eof()
     return found
 
 

@@ -148,7 +148,9 @@ def from_label_selector(selector: ReadOnlyObject | None) -> LabelSelector:
     """Compile a LabelSelector object; an absent one selects nothing, an empty one everything."""
     if selector is None:
         return NOTHING
-    wanted = [_make_requirement(key, Operator.EQUALS, (value,)) for key, value in selector.get("matchLabels", {}).items()]
+    wanted = [
+        _make_requirement(key, Operator.EQUALS, (value,)) for key, value in selector.get("matchLabels", {}).items()
+    ]
     for expression in selector.get("matchExpressions", ()):
         operator = _OBJECT_OPERATORS.get(expression.get("operator", ""))
         if operator is None:
@@ -172,7 +174,7 @@ def _make_requirement(key: str, operator: Operator, values: tuple[str, ...]) -> 
     found = _value_errors("key", key, names.qualified_name(key))
     found += _value_count_errors(operator, values)
     for index, value in enumerate(values):
-        found += _value_errors(f"values[{index}][{key}]", value, names.label_value(value))
+        found += _value_errors(f"values[{index}][{key}]", value, names.check_label_value(value))
     if found:
         texts = list(dict.fromkeys(map(str, found)))
         raise BadSelector(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")

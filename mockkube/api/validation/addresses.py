@@ -48,7 +48,9 @@ def is_ipv6(text: str) -> bool:
     return address is not None and address.version == 6
 
 
-def lenient_ip(text: str, at: str, *, strict: bool = False, stored: Collection[str] = ()) -> list[FieldError]:
+def validate_ip_for_legacy_field(
+    text: str, at: str, *, strict: bool = False, stored: Collection[str] = ()
+) -> list[FieldError]:
     """Validate an address; `stored` values stay valid, `strict` rejects obsolete forms."""
     # Ratcheting: a value stored before validation became stricter must not block other updates.
     if text in stored:
@@ -58,16 +60,18 @@ def lenient_ip(text: str, at: str, *, strict: bool = False, stored: Collection[s
     return _validate_ip_form(text, at) if strict else []
 
 
-def strict_ip(text: str, at: str) -> list[FieldError]:
+def validate_ip(text: str, at: str) -> list[FieldError]:
     """Validate an address that must be in canonical form."""
-    errors = lenient_ip(text, at, strict=True)
+    errors = validate_ip_for_legacy_field(text, at, strict=True)
     canonical = str(parse_ip(text))
     if not errors and text != canonical:
         return [invalid(at, text, f'must be in canonical form ("{canonical}")')]
     return errors
 
 
-def lenient_cidr(text: str, at: str, *, strict: bool = False, stored: Collection[str] = ()) -> list[FieldError]:
+def validate_cidr_for_legacy_field(
+    text: str, at: str, *, strict: bool = False, stored: Collection[str] = ()
+) -> list[FieldError]:
     """Validate a CIDR; `stored` and `strict` as for addresses."""
     if text in stored:
         return []
@@ -77,16 +81,16 @@ def lenient_cidr(text: str, at: str, *, strict: bool = False, stored: Collection
     return _validate_cidr_form(text, network, at) if strict else []
 
 
-def strict_cidr(text: str, at: str) -> list[FieldError]:
+def validate_cidr(text: str, at: str) -> list[FieldError]:
     """Validate a CIDR that must be in canonical form."""
-    errors = lenient_cidr(text, at, strict=True)
+    errors = validate_cidr_for_legacy_field(text, at, strict=True)
     canonical = str(parse_cidr(text))
     if not errors and text != canonical:
         return [invalid(at, text, f'must be in canonical form ("{canonical}")')]
     return errors
 
 
-def reachable_ip(text: str, at: str) -> list[FieldError]:
+def validate_endpoint_ip(text: str, at: str) -> list[FieldError]:
     """Validate an address of an endpoint, which other nodes must be able to reach."""
     # upstream 1.36: pkg/apis/core/validation/validation.go, ValidateEndpointIP
     address = parse_ip(text)
@@ -104,7 +108,7 @@ def reachable_ip(text: str, at: str) -> list[FieldError]:
     return errors
 
 
-def ip_warnings(text: str, at: str) -> list[str]:
+def get_ip_warnings(text: str, at: str) -> list[str]:
     """Return warnings about an address that is valid but not in the recommended form."""
     address = parse_ip(text)
     if address is None:
@@ -116,7 +120,7 @@ def ip_warnings(text: str, at: str) -> list[str]:
     return []
 
 
-def cidr_warnings(text: str, at: str) -> list[str]:
+def get_cidr_warnings(text: str, at: str) -> list[str]:
     """Return warnings about a CIDR that is valid but not in the recommended form."""
     network = parse_cidr(text)
     if network is None:
@@ -183,7 +187,7 @@ def _strip_zeros_of_embedded_ipv4(text: str) -> str:
     return f"{head}{colon}{_strip_leading_zeros(tail)}" if "." in tail else text
 
 
-def interface_address(text: str, at: str) -> list[FieldError]:
+def validate_interface_address(text: str, at: str) -> list[FieldError]:
     """Validate an address of an interface, which has a prefix length and must be in canonical form."""
     network = parse_cidr(text)
     if network is None:

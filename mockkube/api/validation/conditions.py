@@ -63,7 +63,7 @@ def _validate_reason(reason: str, at: str) -> list[FieldError]:
     errors = []
     if not _REASON.fullmatch(reason):
         examples = ("my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB")
-        errors.append(invalid(at, reason, names.form_text(_REASON_TEXT, _REASON_FORM, *examples)))
+        errors.append(invalid(at, reason, names.format_regex_error(_REASON_TEXT, _REASON_FORM, *examples)))
     if len(reason.encode()) > REASON_BYTES_MAX:
         errors.append(too_long(at, REASON_BYTES_MAX))
     return errors

@@ -69,11 +69,11 @@ class Extensions:
 NO_EXTENSIONS: Final = Extensions()
 
 
-def unsupported_toleration(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
+def reject_toleration_operator(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
     """Reject an operator of tolerations as unknown."""
     return [not_supported(f"{at}.operator", toleration.get("operator", ""), ("Equal", "Exists"))]
 
 
-def unknown_requirement(requirement: ReadOnlyObject, at: str) -> list[FieldError]:
+def reject_requirement_operator(requirement: ReadOnlyObject, at: str) -> list[FieldError]:
     """Reject an operator of node selectors as unknown."""
     return [invalid(f"{at}.operator", Word(requirement.get("operator", "")), "not a valid selector operator")]

@@ -8,24 +8,24 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, not_supported, required, too_long
 
 
-def formed(value: str, at: str, rule: Callable[[str], list[str]]) -> list[FieldError]:
+def validate_format(value: str, at: str, rule: Callable[[str], list[str]]) -> list[FieldError]:
     """Return the errors of `rule` about a value as field errors."""
     return [invalid(at, value, message) for message in rule(value)]
 
 
 def label(value: str, at: str) -> list[FieldError]:
     """Validate a DNS label."""
-    return formed(value, at, names.dns_label)
+    return validate_format(value, at, names.check_dns_label)
 
 
 def subdomain(value: str, at: str) -> list[FieldError]:
     """Validate a DNS subdomain."""
-    return formed(value, at, names.dns_subdomain)
+    return validate_format(value, at, names.check_dns_subdomain)
 
 
 def qualified(value: str, at: str) -> list[FieldError]:
     """Validate a qualified name."""
-    return formed(value, at, names.qualified_name)
+    return validate_format(value, at, names.qualified_name)
 
 
 def one_of(value: str | None, at: str, supported: Collection[str]) -> list[FieldError]:
@@ -33,7 +33,7 @@ def one_of(value: str | None, at: str, supported: Collection[str]) -> list[Field
     return [] if value in supported else [not_supported(at, value or "", supported)]
 
 
-def required_one_of(value: str | None, at: str, supported: Collection[str]) -> list[FieldError]:
+def validate_required_one_of(value: str | None, at: str, supported: Collection[str]) -> list[FieldError]:
     """Validate a required value that must be one of the supported ones."""
     return one_of(value, at, supported) if value else [required(at)]
 
@@ -46,7 +46,7 @@ def immutable(new: Mapping[str, Any], old: Mapping[str, Any], name: str, at: str
     return [invalid(f"{at}.{name}" if at else name, value, "field is immutable")]
 
 
-def label_map(labels: Mapping[str, str] | None) -> dict[str, str] | None:
+def sort_labels(labels: Mapping[str, str] | None) -> dict[str, str] | None:
     """Return a map in the order in which Go prints it; None if it is empty."""
     return dict(sorted(labels.items())) if labels else None
 
@@ -55,22 +55,22 @@ _URL_PATH: Final = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 _URL_PATH_FORM: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 
 
-def domain_prefixed_path(value: str, at: str) -> list[FieldError]:
+def validate_domain_prefixed_path(value: str, at: str) -> list[FieldError]:
     """Validate a path of the form `domain/path`."""
     if not value:
         return [required(at)]
     host, _, path = value.partition("/")
     if not host or not path:
         return [invalid(at, value, 'must be a domain-prefixed path (such as "acme.io/foo")')]
-    errors = [invalid(at, host, message) for message in names.dns_subdomain(host)]
+    errors = [invalid(at, host, message) for message in names.check_dns_subdomain(host)]
     if not _URL_PATH.fullmatch(path):
-        errors.append(invalid(at, path, names.form_text("Invalid path", _URL_PATH_FORM)))
+        errors.append(invalid(at, path, names.format_regex_error("Invalid path", _URL_PATH_FORM)))
     return errors
 
 
-def csi_driver_name(value: str, at: str) -> list[FieldError]:
+def validate_csi_driver_name(value: str, at: str) -> list[FieldError]:
     """Validate the name of a CSI driver; uppercase letters are allowed."""
     if not value:
         return [required(at)]
     errors = [too_long(at, 63)] if len(value) > 63 else []
-    return errors + [invalid(at, value, message) for message in names.dns_subdomain(value.lower())]
+    return errors + [invalid(at, value, message) for message in names.check_dns_subdomain(value.lower())]

@@ -60,18 +60,18 @@ def _load_types() -> Mapping[str, tuple[tuple[str, str, str], ...]]:
     return {name: tuple(tuple(row.split(" ")) for row in rows) for name, rows in raw.items()}
 
 
-def internal_form(go_type: str, value: Any) -> Any:
+def to_internal_form(go_type: str, value: Any) -> Any:
     """Return the value as Go prints it: every field, in Go's order and with Go's names."""
     if go_type.startswith("*"):
-        return None if value is None else internal_form(go_type[1:], value)
+        return None if value is None else to_internal_form(go_type[1:], value)
     if go_type.startswith("[]"):
-        return [internal_form(go_type[2:], item) for item in value] if value else None
+        return [to_internal_form(go_type[2:], item) for item in value] if value else None
     if go_type in _load_types():
-        return {name: internal_form(kind, part) for name, kind, part in _iter_fields(go_type, value or {})}
+        return {name: to_internal_form(kind, part) for name, kind, part in _iter_fields(go_type, value or {})}
     if go_type == "map":
         return dict(sorted(value.items())) if value else None
     if go_type == "metav1.LabelSelector":
-        return selector_form(value)
+        return order_selector(value)
     return _ZERO.get(go_type) if value is None else value
 
 
@@ -82,11 +82,11 @@ def _iter_fields(go_type: str, value: ReadOnlyObject) -> Iterator[tuple[str, str
         if name != "*":
             yield name, kind, value.get(key)
             continue
-        for part, printed in metadata_form(value.get(key) or {}).items():  # inlined, and printed as in JSON
+        for part, printed in order_metadata(value.get(key) or {}).items():  # inlined, and printed as in JSON
             yield part, "", printed
 
 
-def selector_form(selector: ReadOnlyObject | None) -> dict[str, Any] | None:
+def order_selector(selector: ReadOnlyObject | None) -> dict[str, Any] | None:
     """Return a label selector in the order in which Go encodes it; None if there is none."""
     if selector is None:
         return None
@@ -98,7 +98,7 @@ def selector_form(selector: ReadOnlyObject | None) -> dict[str, Any] | None:
     return form
 
 
-def metadata_form(metadata: ReadOnlyObject) -> dict[str, Any]:
+def order_metadata(metadata: ReadOnlyObject) -> dict[str, Any]:
     """Return metadata in the order in which Go encodes it."""
     given = {name: metadata[name] for name in METADATA_FIELDS if metadata.get(name) is not None}
     return {name: _METADATA_FORMS.get(name, _identity)(value) for name, value in given.items()}
@@ -112,7 +112,7 @@ def _pick_in_order(item: ReadOnlyObject, names: Sequence[str]) -> dict[str, Any]
     return {name: item[name] for name in names if name in item}
 
 
-def owner_form(owner: ReadOnlyObject) -> dict[str, Any]:
+def order_owner(owner: ReadOnlyObject) -> dict[str, Any]:
     """Return an owner reference in the order in which Go encodes it."""
     always = {name: owner.get(name, "") for name in ("apiVersion", "kind", "name", "uid")}
     return always | _pick_in_order(owner, ("controller", "blockOwnerDeletion"))
@@ -125,7 +125,7 @@ def _sort_map(value: Mapping[str, str]) -> dict[str, str]:
 _METADATA_FORMS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "labels": _sort_map,
     "annotations": _sort_map,
-    "ownerReferences": lambda owners: [owner_form(owner) for owner in owners],
+    "ownerReferences": lambda owners: [order_owner(owner) for owner in owners],
     "managedFields": lambda entries: [_pick_in_order(entry, _MANAGED_FIELDS) for entry in entries],
 }
 
@@ -136,8 +136,8 @@ def _move_host_fields(spec: ReadOnlyObject) -> ReadOnlyObject:
     return {**spec, "securityContext": {**spec.get("securityContext", {}), **moved}}
 
 
-def internal_diff(go_type: str, old: Any, new: Any) -> str:
+def diff_internal_forms(go_type: str, old: Any, new: Any) -> str:
     """Return a unified diff of two values in their internal form."""
-    before, after = (go_json(internal_form(go_type, value), indent=1).split("\n") for value in (old, new))
+    before, after = (go_json(to_internal_form(go_type, value), indent=1).split("\n") for value in (old, new))
     lines = list(difflib.unified_diff(before, after, n=_CONTEXT_LINES, lineterm=""))[2:]
     return "".join(f"{line}\n" for line in lines)

@@ -21,7 +21,7 @@ def validate_labels(labels: Mapping[str, str], at: str) -> list[FieldError]:
     found: list[FieldError] = []
     for key, value in labels.items():
         found += [invalid(at, key, text) for text in names.qualified_name(key)]
-        found += [invalid(at, value, text) for text in names.label_value(value)]
+        found += [invalid(at, value, text) for text in names.check_label_value(value)]
     return found
 
 
@@ -53,10 +53,10 @@ def _validate_requirement(requirement: ReadOnlyObject, at: str, allow_invalid_va
     found += validate_label_name(requirement.get("key", ""), f"{at}.key")
     if not allow_invalid_values:
         for i, value in enumerate(values):
-            found += [invalid(f"{at}.values[{i}]", value, text) for text in names.label_value(value)]
+            found += [invalid(f"{at}.values[{i}]", value, text) for text in names.check_label_value(value)]
     return found
 
 
-def selector_is_invalid(selector: ReadOnlyObject | None) -> bool:
+def is_invalid_selector(selector: ReadOnlyObject | None) -> bool:
     """Return whether a stored selector is invalid, so that an update may keep it."""
     return bool(selector) and bool(validate_label_selector(selector, ""))

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, quoted, required, too_long
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.internal_form import owner_form
+from mockkube.api.validation.internal_form import order_owner
 from mockkube.api.validation.labels import validate_labels
 
 ANNOTATIONS_BYTES_MAX: Final = 256 * 1024
@@ -82,7 +82,7 @@ def _validate_namespace(meta: ReadOnlyObject, namespaced: bool, at: str) -> list
         return [forbidden(f"{at}.namespace", "not allowed on this type")] if namespace else []
     if not namespace:
         return [required(f"{at}.namespace")]
-    return [invalid(f"{at}.namespace", namespace, text) for text in names.dns_label(namespace)]
+    return [invalid(f"{at}.namespace", namespace, text) for text in names.check_dns_label(namespace)]
 
 
 def validate_annotations(annotations: Mapping[str, str], at: str) -> list[FieldError]:
@@ -117,7 +117,7 @@ def validate_owner_references(owners: Sequence[ReadOnlyObject], at: str) -> list
                     f"{controller} and {this}"
                 )
                 # Built once: quoting the whole list for each of thousands of owners took seconds.
-                shown = shown or [owner_form(each) for each in owners]
+                shown = shown or [order_owner(each) for each in owners]
                 found.append(invalid(at, shown, text))
             else:
                 controller = this
@@ -136,7 +136,7 @@ def _validate_owner(owner: ReadOnlyObject, at: str) -> list[FieldError]:
     ]
     # upstream: BannedOwners. The garbage collector does not watch events, so it would never see such an owner go.
     if version == "v1" and owner.get("kind") == "Event":
-        found.append(invalid(at, owner_form(owner), "/v1, Kind=Event is disallowed from being an owner"))
+        found.append(invalid(at, order_owner(owner), "/v1, Kind=Event is disallowed from being an owner"))
     return found
 
 
@@ -201,7 +201,7 @@ def validate_metadata_update(new: ReadOnlyObject, old: ReadOnlyObject, at: str =
         found.append(invalid(f"{at}.resourceVersion", "", "must be specified for an update"))
     if meta.get("generation", 0) < before.get("generation", 0):
         found.append(invalid(f"{at}.generation", meta.get("generation", 0), "must not be decremented"))
-    for name in _FIXED:
+    for name in _IMMUTABLE_FIELDS:
         if meta.get(name) != before.get(name):
             found.append(invalid(f"{at}.{name}", meta.get(name, _ZERO.get(name)), IMMUTABLE))
     if "labels" in meta:
@@ -215,7 +215,14 @@ def validate_metadata_update(new: ReadOnlyObject, old: ReadOnlyObject, at: str =
     return found
 
 
-_FIXED: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_IMMUTABLE_FIELDS: Final = (
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+)
 
 
 def validate_native_metadata_update(new: ReadOnlyObject, old: ReadOnlyObject, at: str = "metadata") -> list[FieldError]:

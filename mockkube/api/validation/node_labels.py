@@ -9,7 +9,7 @@ def deprecation(label: str) -> str | None:
     return DEPRECATED_LABELS.get(label)
 
 
-def selector_warnings(selector: ReadOnlyObject | None, at: str) -> list[str]:
+def get_node_label_warnings(selector: ReadOnlyObject | None, at: str) -> list[str]:
     """Return warnings about deprecated labels in a label selector that selects nodes."""
     if not selector:
         return []

@@ -9,7 +9,7 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.fields import FieldError, Word, forbidden, invalid, required
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions, unknown_requirement
+from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions, reject_requirement_operator
 from mockkube.api.validation.labels import validate_label_name
 
 DEPRECATED_LABELS: Final = {
@@ -25,7 +25,7 @@ DEPRECATED_LABELS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class SelectorRules:
+class NodeSelectorOptions:
     """Options of node selector validation: proposed operators, and whether invalid values are accepted."""
 
     allow_invalid_values: bool = False
@@ -33,7 +33,7 @@ class SelectorRules:
     allowed: frozenset[str] = frozenset()
 
 
-def validate_node_selector(selector: ReadOnlyObject, at: str, rules: SelectorRules) -> list[FieldError]:
+def validate_node_selector(selector: ReadOnlyObject, at: str, rules: NodeSelectorOptions) -> list[FieldError]:
     """Validate a node selector: at least one term, each of them valid."""
     terms = selector.get("nodeSelectorTerms") or ()
     if not terms:
@@ -44,7 +44,7 @@ def validate_node_selector(selector: ReadOnlyObject, at: str, rules: SelectorRul
     return found
 
 
-def validate_node_selector_term(term: ReadOnlyObject, at: str, rules: SelectorRules) -> list[FieldError]:
+def validate_node_selector_term(term: ReadOnlyObject, at: str, rules: NodeSelectorOptions) -> list[FieldError]:
     """Validate one term: requirements on labels, then on fields."""
     found: list[FieldError] = []
     for i, requirement in enumerate(term.get("matchExpressions", ())):
@@ -54,18 +54,18 @@ def validate_node_selector_term(term: ReadOnlyObject, at: str, rules: SelectorRu
     return found
 
 
-def _validate_requirement(requirement: ReadOnlyObject, at: str, rules: SelectorRules) -> list[FieldError]:
+def _validate_requirement(requirement: ReadOnlyObject, at: str, rules: NodeSelectorOptions) -> list[FieldError]:
     found = _validate_operator(requirement, at, rules)
     found += validate_label_name(requirement.get("key", ""), f"{at}.key")
     rule = rules.extensions.node_selectors.get(requirement.get("operator", ""))
     # Values of a proposal's operator need not be label values; its own check has validated them above.
     if not rules.allow_invalid_values and not (rule is not None and rule.any_values):
         for i, value in enumerate(requirement.get("values", ())):
-            found += [invalid(f"{at}.values[{i}]", value, text) for text in names.label_value(value)]
+            found += [invalid(f"{at}.values[{i}]", value, text) for text in names.check_label_value(value)]
     return found
 
 
-def _validate_operator(requirement: ReadOnlyObject, at: str, rules: SelectorRules) -> list[FieldError]:
+def _validate_operator(requirement: ReadOnlyObject, at: str, rules: NodeSelectorOptions) -> list[FieldError]:
     values = requirement.get("values", ())
     match requirement.get("operator", ""):
         case "In" | "NotIn":
@@ -81,7 +81,7 @@ def _validate_operator(requirement: ReadOnlyObject, at: str, rules: SelectorRule
             rule = rules.extensions.node_selectors[operator]
             return (rule.check if rule.gate in rules.allowed else rule.refuse)(requirement, at)
         case _:
-            return unknown_requirement(requirement, at)
+            return reject_requirement_operator(requirement, at)
 
 
 def _validate_field_requirement(requirement: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -95,21 +95,21 @@ def _validate_field_requirement(requirement: ReadOnlyObject, at: str) -> list[Fi
     if key != "metadata.name":
         return [*found, invalid(f"{at}.key", key, "not a valid field selector key")]
     for i, value in enumerate(values):
-        found += [invalid(f"{at}.values[{i}]", value, text) for text in names.dns_subdomain(value)]
+        found += [invalid(f"{at}.values[{i}]", value, text) for text in names.check_dns_subdomain(value)]
     return found
 
 
 def has_invalid_values(terms: Iterable[ReadOnlyObject]) -> bool:
     """Return whether stored terms have values that no label can have, so that an update may keep them."""
     return any(
-        names.label_value(value)
+        names.check_label_value(value)
         for term in terms
         for requirement in term.get("matchExpressions", ())
         for value in requirement.get("values", ())
     )
 
 
-def node_selector_term_warnings(term: ReadOnlyObject, at: str, *, check_values: bool = False) -> Iterator[str]:
+def get_node_selector_term_warnings(term: ReadOnlyObject, at: str, *, check_values: bool = False) -> Iterator[str]:
     """Yield warnings about deprecated labels and, with `check_values`, values that no label can have."""
     for i, requirement in enumerate(term.get("matchExpressions", ())):
         key = requirement.get("key", "")
@@ -118,5 +118,5 @@ def node_selector_term_warnings(term: ReadOnlyObject, at: str, *, check_values: 
         if not check_values:
             continue
         for j, value in enumerate(requirement.get("values", ())):
-            for text in names.label_value(value):
+            for text in names.check_label_value(value):
                 yield f"{at}.matchExpressions[{i}].values[{j}]: {value} is invalid, {text}"

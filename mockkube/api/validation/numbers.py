@@ -9,17 +9,17 @@ from mockkube.api.types import ReadOnlyObject
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 
 
-def nonnegative(value: int | None, at: str) -> list[FieldError]:
+def validate_nonnegative(value: int | None, at: str) -> list[FieldError]:
     """Validate a number that must not be negative; a missing one is valid."""
     return [invalid(at, value, NOT_NEGATIVE)] if value is not None and value < 0 else []
 
 
-def nonnegatives(obj: ReadOnlyObject, at: str, *fields: str) -> list[FieldError]:
+def validate_nonnegative_fields(obj: ReadOnlyObject, at: str, *fields: str) -> list[FieldError]:
     """Validate that none of the named fields is negative."""
     return [invalid(f"{at}.{name}", obj[name], NOT_NEGATIVE) for name in fields if (obj.get(name) or 0) < 0]
 
 
-def positive(value: int | None, at: str) -> list[FieldError]:
+def validate_positive(value: int | None, at: str) -> list[FieldError]:
     """Validate a number that must be positive; a missing one counts as 0."""
     return [] if value is not None and value > 0 else [invalid(at, value or 0, "must be greater than 0")]
 
@@ -29,10 +29,10 @@ def validate_port(value: int | None, at: str) -> list[FieldError]:
     return in_range(value or 0, at, 1, 65535)
 
 
-def port_or_name(value: int | str | None, at: str) -> list[FieldError]:
+def validate_port_or_name(value: int | str | None, at: str) -> list[FieldError]:
     """Validate a port number or the name of a port."""
     if isinstance(value, str):
-        return [invalid(at, value, message) for message in names.port_name(value)]
+        return [invalid(at, value, message) for message in names.check_port_name(value)]
     return validate_port(value, at)
 
 
@@ -41,14 +41,14 @@ def in_range(value: int, at: str, least: int, most: int) -> list[FieldError]:
     return [invalid(at, value, message) for message in names.in_range(value, least, most)]
 
 
-def int_or_percent(value: int | str, at: str) -> list[FieldError]:
+def validate_int_or_percent(value: int | str, at: str) -> list[FieldError]:
     """Validate a non-negative number or a percentage."""
     if isinstance(value, str):
         return [invalid(at, value, message) for message in names.percent(value)]
-    return nonnegative(value, at)
+    return validate_nonnegative(value, at)
 
 
-def at_most_100_percent(value: int | str, at: str) -> list[FieldError]:
+def validate_at_most_100_percent(value: int | str, at: str) -> list[FieldError]:
     """Validate that a percentage does not exceed 100."""
     share = percent(value)
     return [invalid(at, value, "must not be greater than 100%")] if share is not None and share > 100 else []

@@ -18,7 +18,7 @@ def validate_csi_driver_name(name: str, at: str) -> list[FieldError]:
     if not name:
         return [required(at)]
     found = [too_long(at, _DRIVER_BYTES_MAX)] if names.byte_length(name) > _DRIVER_BYTES_MAX else []
-    return found + [invalid(at, name, text) for text in names.dns_subdomain(name.lower())]
+    return found + [invalid(at, name, text) for text in names.check_dns_subdomain(name.lower())]
 
 
 def is_kubernetes_signer(name: str) -> bool:
@@ -50,14 +50,14 @@ def validate_signer_name(name: str, at: str) -> list[FieldError]:
 def _validate_part(part: str, at: str, *, subdomains: bool) -> list[FieldError]:
     """Validate the labels of a part up to the first bad one."""
     for label in part.split("."):
-        if texts := names.dns_subdomain(label) if subdomains else names.dns_label(label):
+        if texts := names.check_dns_subdomain(label) if subdomains else names.check_dns_label(label):
             return [invalid(at, part, f"validating label {quoted(label)}: {text}") for text in texts]
     return []
 
 
-def trust_bundle_name(name: str) -> list[str]:
+def check_trust_bundle_name(name: str) -> list[str]:
     """Check the name of a ClusterTrustBundle, which may begin with its signer's name."""
-    return names.dns_subdomain(name.rpartition(":")[2])
+    return names.check_dns_subdomain(name.rpartition(":")[2])
 
 
 def validate_user_annotations(annotations: Mapping[str, str], at: str) -> list[FieldError]:

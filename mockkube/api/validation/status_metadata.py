@@ -7,7 +7,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 _PROTECTED_FIELDS: Final = ("deletionTimestamp", "generation", "labels", "annotations", "finalizers", "ownerReferences")
 
 
-def restore_metadata(new: Object, old: ReadOnlyObject) -> None:
+def reset_metadata_for_status(new: Object, old: ReadOnlyObject) -> None:
     """Restore the metadata of the stored object, except resourceVersion and managedFields."""
     # upstream 1.36: apimachinery/pkg/apis/meta/v1/helpers.go, ResetObjectMetaForStatus
     restore(new["metadata"], old["metadata"], *_PROTECTED_FIELDS)

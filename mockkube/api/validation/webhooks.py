@@ -4,13 +4,13 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, invalid, repeated_indexes, required
+from mockkube.api.fields import FieldError, find_duplicate_indexes, invalid, required
 from mockkube.api.types import ReadOnlyObject
 
 _FORM: Final = "; desired format: https://host[/path]"
 
 
-def validate_client(client: ReadOnlyObject, at: str) -> list[FieldError]:
+def validate_client_config(client: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate a client configuration, which has either a URL or a service."""
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
@@ -56,7 +56,7 @@ def _validate_path(path: str, at: str) -> list[FieldError]:
         return [invalid(at, path, "segment[0] may not be empty")]
     errors = [] if path.startswith("/") else [invalid(at, path, "must start with a '/'")]
     for index, step in enumerate(path[1:].removesuffix("/").split("/")):
-        complaints = names.dns_subdomain(step) if step else []
+        complaints = names.check_dns_subdomain(step) if step else []
         if not step:
             errors.append(invalid(at, path, f"segment[{index}] may not be empty"))
         errors += [invalid(at, path, f"segment[{index}]: {complaint}") for complaint in complaints]
@@ -68,17 +68,17 @@ def validate_review_versions(versions: list[str], at: str, *, missing: str, reco
     if not versions:
         return [required(at, missing)]
     errors: list[FieldError] = []
-    repeated = repeated_indexes(versions)
+    repeated = find_duplicate_indexes(versions)
     for index, version in enumerate(versions):
         if index in repeated:
             errors.append(invalid(f"{at}[{index}]", version, "duplicate version"))
         else:
-            errors += [invalid(f"{at}[{index}]", version, text) for text in names.dns1035_label(version)]
-    if recognized and not is_recognized(versions):
+            errors += [invalid(f"{at}[{index}]", version, text) for text in names.check_dns1035_label(version)]
+    if recognized and not has_recognized_version(versions):
         errors.append(invalid(at, versions, "must include at least one of v1, v1beta1"))
     return errors
 
 
-def is_recognized(versions: list[str]) -> bool:
+def has_recognized_version(versions: list[str]) -> bool:
     """Return whether one of the versions is supported."""
     return "v1" in versions or "v1beta1" in versions

@@ -1,1 +1,1 @@
-"""What shapes or refuses an object before it is stored: one module per plugin, listed in catalogue.py."""
+"""Admission plugins: one module each, listed in catalogue.py."""

@@ -1,4 +1,4 @@
-"""AlwaysPullImages: who may not pull an image cannot run it either, even where it has been pulled before."""
+"""AlwaysPullImages: make every container of a pod pull its image, so that its pull secrets are always checked."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ _GROUPS = ("initContainers", "containers", "ephemeralContainers")
 
 
 class AlwaysPullImages(Plugin):
-    """Makes every container of a pod pull its image."""
+    """Sets the pull policy of all containers to Always."""
 
     # upstream 1.36: plugin/pkg/admission/alwayspullimages/admission.go
     name = "AlwaysPullImages"
@@ -24,7 +24,7 @@ class AlwaysPullImages(Plugin):
                 holder[key] = _ALWAYS
 
     def validate(self, request: Request) -> None:
-        """Refuse other pull policies."""
+        """Reject other pull policies."""
         if not _concerns(request):
             return
         for at, holder, key in _policies(request.given["spec"]):
@@ -33,7 +33,7 @@ class AlwaysPullImages(Plugin):
 
 
 def _policies(spec: Object) -> Iterator[tuple[str, Object, str]]:
-    """Where each pull policy stands: the path of what holds it, that itself, and its name there."""
+    """Yield path, holder and field name of each pull policy."""
     for group in _GROUPS:
         for index, container in enumerate(spec.get(group) or ()):
             yield f"spec.{group}[{index}]", container, "imagePullPolicy"
@@ -45,6 +45,7 @@ def _policies(spec: Object) -> Iterator[tuple[str, Object, str]]:
 def _concerns(request: Request) -> bool:
     if not request.about("", "pods"):
         return False
+    # Updates are only checked if they bring new images, so that pods from before the plugin can still be updated.
     return request.old is None or not _images(request.given) <= _images(request.old)
 
 

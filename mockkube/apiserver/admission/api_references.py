@@ -1,10 +1,10 @@
-"""Whether a pod refers to other objects, which nobody but the API can give it."""
+"""Find out whether a pod refers to other API objects, which mirror pods may not."""
 
 # upstream 1.36: pkg/api/pod/util.go, HasAPIObjectReference
 from collections.abc import Iterator
 from typing import Final
 
-from mockkube.api.kinds.core.pod.secret_references import secret_names
+from mockkube.api.kinds.core.pod.secret_references import visit_pod_secret_names
 from mockkube.api.types import ReadOnlyObject
 
 _VOLUMES: Final = {
@@ -26,14 +26,14 @@ _PROJECTED: Final = {
 
 
 def reference_to(spec: ReadOnlyObject) -> str:
-    """What a pod first refers to; empty if it stands alone."""
+    """Return the first kind of object that a pod refers to; empty if it refers to none."""
     return next(_references(spec), "")
 
 
 def _references(spec: ReadOnlyObject) -> Iterator[str]:
     if spec.get("serviceAccountName"):
         yield "serviceaccounts"
-    if any(True for _ in secret_names(spec)):
+    if any(True for _ in visit_pod_secret_names(spec)):
         yield "secrets"
     if any(_names_config_maps(spec)):
         yield "configmaps"

@@ -1,4 +1,4 @@
-"""Every admission plugin, in the order they run, and which of them a server starts with."""
+"""Catalogue of admission plugins: the order in which they run, and which are enabled by default."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,12 +41,12 @@ from mockkube.apiserver.registry.admission import Plugin
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A plugin upstream knows; without `make` it may be named, and does nothing here."""
+    """Admission plugin of upstream; without `make` its name is accepted, but it does nothing here."""
 
     name: str
     make: Callable[[], Plugin] | None = None
+    # Whether it is enabled unless disabled by name.
     on: bool = False
-    """Whether it is enabled unless disabled by name."""
 
 
 # upstream 1.36: pkg/kubeapiserver/options/plugins.go
@@ -96,7 +96,7 @@ PLUGINS: Final = (
 
 
 def flag_errors(enable: Sequence[str], disable: Sequence[str]) -> list[str]:
-    """What is wrong with the lists of --enable-admission-plugins and --disable-admission-plugins."""
+    """Return the errors in --enable-admission-plugins and --disable-admission-plugins."""
     # upstream 1.36: apiserver/pkg/server/options/admission.go, Validate
     known = {entry.name for entry in PLUGINS}
     errors = [f'enable-admission-plugins plugin "{name}" is unknown' for name in enable if name not in known]
@@ -108,7 +108,7 @@ def flag_errors(enable: Sequence[str], disable: Sequence[str]) -> list[str]:
 
 
 def build(enable: Sequence[str] = (), disable: Sequence[str] = ()) -> list[Plugin]:
-    """The plugins of a server, in order; ValueError, with a line for each mistake, when the lists make no sense."""
+    """Return the plugins of a server, in order; raise ValueError with one line for each error in the flags."""
     errors = flag_errors(enable, disable)
     if errors:
         raise ValueError("\n".join(errors))

@@ -1,4 +1,4 @@
-"""The plugins about certificates: who may approve and sign requests and vouch for trust bundles, and for whom."""
+"""Certificate plugins: who may approve and sign certificate requests, and attest trust bundles."""
 
 # upstream 1.36: plugin/pkg/admission/certificates/, pkg/certauthorization/authorization.go
 from typing import Final
@@ -15,36 +15,37 @@ _TRACKED: Final = ("ownerReferences", "finalizers", "managedFields", "resourceVe
 
 
 def _may(request: Request, verb: str, signer: str) -> bool:
-    """Whether the user may do this for a signer, by its name or for all signers of its domain."""
+    """Return whether the user has a verb on a signer, by its name or on all signers of its domain."""
     user, decide = request.call.user, request.resource.services.authorize
     names = (signer, f"{signer.partition('/')[0]}/*")
     return any(decide(Attributes(user, verb, GROUP, "signers", name=name)).allowed for name in names)
 
 
 class CertificateApproval(Plugin):
-    """Lets those approve and deny who may for the signer of the request."""
+    """Requires the permission to approve for the signer of the request."""
 
     name = "CertificateApproval"
     operations = (Operation.UPDATE,)
 
     def validate(self, request: Request) -> None:
-        """Judge by the signer there was: a change of it is refused elsewhere."""
+        """Check approvals and denials."""
         if not request.about(GROUP, _REQUESTS, "approval"):
             return
         assert request.old is not None
+        # The old signer counts, because an update cannot change it: validation rejects that.
         signer = request.old["spec"].get("signerName", "")
         if not _may(request, "approve", signer):
             raise refuse(request, f'user not permitted to approve requests with signerName "{signer}"')
 
 
 class CertificateSigning(Plugin):
-    """Lets those issue certificates, or say that they failed to, who may for the signer of the request."""
+    """Requires the permission to sign for the signer of the request."""
 
     name = "CertificateSigning"
     operations = (Operation.UPDATE,)
 
     def validate(self, request: Request) -> None:
-        """Judge a change of the certificate or the conditions."""
+        """Check changes of the certificate or the conditions."""
         if not request.about(GROUP, _REQUESTS, "status"):
             return
         assert request.old is not None
@@ -57,19 +58,18 @@ class CertificateSigning(Plugin):
 
 
 class CertificateSubjectRestriction(Plugin):
-    """Keeps administrators from being made of client certificates."""
+    """Rejects client certificates for the group system:masters."""
 
     name = "CertificateSubjectRestriction"
     operations = (Operation.CREATE,)
 
     def validate(self, request: Request) -> None:
-        """Refuse a client's request for the group of administrators."""
         if not request.about(GROUP, _REQUESTS):
             return
         spec = request.given["spec"]
         if spec.get("signerName") != _CLIENT_SIGNER:
             return
-        # the kind is read by now, and with it what reads certificates
+        # Imported late, because it loads the cryptography package; the kind's strategy has loaded it by now.
         from mockkube.api.kinds.certificates.certificate_signing_request import organizations, parse_request
 
         try:
@@ -81,12 +81,12 @@ class CertificateSubjectRestriction(Plugin):
 
 
 class ClusterTrustBundleAttest(Plugin):
-    """Lets those publish the trust bundle of a signer who may vouch for it."""
+    """Requires the permission to attest for the signer of a trust bundle."""
 
     name = "ClusterTrustBundleAttest"
 
     def validate(self, request: Request) -> None:
-        """Judge a new bundle, or a change of more than what the garbage collector looks at."""
+        """Check new bundles, and updates that change more than metadata for the garbage collector."""
         if not request.of_kind(GROUP, "clustertrustbundles"):
             return
         if not request.resource.services.caps.enabled("ClusterTrustBundle"):

@@ -1,4 +1,4 @@
-"""DefaultStorageClass and DefaultIngressClass: who names no class gets the default one."""
+"""DefaultStorageClass and DefaultIngressClass: set the default class where none is named."""
 
 from typing import Final
 
@@ -14,13 +14,13 @@ INGRESS_CLASS: Final = "kubernetes.io/ingress.class"
 
 
 class DefaultStorageClass(Plugin):
-    """Gives a claim that names no storage class the default one."""
+    """Sets the default storage class on claims that name none."""
 
     # upstream 1.36: plugin/pkg/admission/storage/storageclass/setdefault/admission.go
     name = "DefaultStorageClass"
 
     def admit(self, request: Request) -> None:
-        """Complete a new claim; one that asks for the class "" wants none."""
+        """Complete a new claim; the class "" means that it wants none."""
         if request.operation is not Operation.CREATE or not request.about("", "persistentvolumeclaims"):
             return
         spec = request.given["spec"]
@@ -32,13 +32,12 @@ class DefaultStorageClass(Plugin):
 
 
 class DefaultIngressClass(Plugin):
-    """Gives an ingress that names no class the default one."""
+    """Sets the default ingress class on ingresses that name none."""
 
     # upstream 1.36: plugin/pkg/admission/network/defaultingressclass/admission.go
     name = "DefaultIngressClass"
 
     def admit(self, request: Request) -> None:
-        """Complete a new ingress."""
         if request.operation is not Operation.CREATE or not request.about("networking.k8s.io", "ingresses"):
             return
         spec = request.given.setdefault("spec", {})
@@ -50,7 +49,7 @@ class DefaultIngressClass(Plugin):
 
 
 def _default_class(request: Request, group: str, plural: str, marks: tuple[str, ...]) -> str | None:
-    """The newest of the classes marked as the default, the first by name among equals."""
+    """Return the newest class marked as default, the first by name among equally old ones."""
     # upstream 1.36: pkg/volume/util/storageclass.go, GetDefaultClass
     collection = request.find(group, plural).collection
     all_metadata = (record.load()["metadata"] for record in collection.range(collection.prefix))

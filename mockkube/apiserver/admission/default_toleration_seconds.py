@@ -1,4 +1,4 @@
-"""DefaultTolerationSeconds: pods stay a while on a node that stopped answering."""
+"""DefaultTolerationSeconds: let pods tolerate not-ready and unreachable nodes for five minutes."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ SECONDS: Final = 300
 
 
 class DefaultTolerationSeconds(Plugin):
-    """Adds the tolerations of nodes that are not ready or unreachable, unless the pod has its own."""
+    """Adds tolerations for the not-ready and unreachable taints, unless the pod has its own."""
 
     # upstream 1.36: plugin/pkg/admission/defaulttolerationseconds/admission.go
     name = "DefaultTolerationSeconds"
@@ -20,7 +20,7 @@ class DefaultTolerationSeconds(Plugin):
         self.seconds = {NOT_READY: not_ready_seconds, UNREACHABLE: unreachable_seconds}
 
     def admit(self, request: Request) -> None:
-        """Complete the tolerations of a pod, on updates too."""
+        """Complete the tolerations of a pod, also in updates."""
         if not request.about("", "pods"):
             return
         spec = request.given["spec"]

@@ -1,17 +1,16 @@
-"""DenyServiceExternalIPs: no service may claim addresses it was not given."""
+"""DenyServiceExternalIPs: reject new external IPs of services."""
 
 from mockkube.apiserver.admission.refusals import refuse
 from mockkube.apiserver.registry.admission import Plugin, Request
 
 
 class DenyServiceExternalIPs(Plugin):
-    """Refuses external IPs that a service does not have yet."""
+    """Rejects external IPs that a service does not have yet."""
 
     # upstream 1.36: plugin/pkg/admission/network/denyserviceexternalips/admission.go
     name = "DenyServiceExternalIPs"
 
     def validate(self, request: Request) -> None:
-        """Compare with what the service had."""
         if not request.about("", "services"):
             return
         had = (request.old or {}).get("spec", {}).get("externalIPs") or ()

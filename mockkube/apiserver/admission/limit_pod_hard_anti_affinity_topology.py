@@ -1,4 +1,4 @@
-"""LimitPodHardAntiAffinityTopology: a pod may keep others off its node, not out of its zone."""
+"""LimitPodHardAntiAffinityTopology: allow required anti-affinity for single nodes only."""
 
 from typing import Final
 
@@ -9,13 +9,12 @@ _HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 class LimitPodHardAntiAffinityTopology(Plugin):
-    """Refuses required anti-affinity over anything larger than a node."""
+    """Rejects required anti-affinity with a topology larger than a node."""
 
     # upstream 1.36: plugin/pkg/admission/antiaffinity/admission.go
     name = "LimitPodHardAntiAffinityTopology"
 
     def validate(self, request: Request) -> None:
-        """Judge the terms of a pod."""
         if not request.about("", "pods"):
             return
         anti_affinity = (request.given["spec"].get("affinity") or {}).get("podAntiAffinity") or {}

@@ -1,10 +1,10 @@
-"""LimitRanger: the limit ranges of a namespace fill in what containers ask for, and bound it."""
+"""LimitRanger: set default requests and limits from the namespace's limit ranges, and enforce their bounds."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
-from mockkube.api.pod_amounts import Amounts, containers_of, pod_amounts, read
+from mockkube.api.pod_amounts import Amounts, calculate_pod_quantities, iter_containers, read
 from mockkube.api.quantity import Quantity, parse
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.refusals import refuse, together
@@ -18,19 +18,19 @@ _AMOUNTS: Final = ("default", "defaultRequest", "max", "min", "maxLimitRequestRa
 
 
 class LimitRanger(Plugin):
-    """Applies the limit ranges of the namespace to pods and claims."""
+    """Applies the limit ranges of a namespace to pods and claims."""
 
     # upstream 1.36: plugin/pkg/admission/limitranger/admission.go
     name = "LimitRanger"
 
     def admit(self, request: Request) -> None:
-        """Give the containers of a pod the defaults of each limit range."""
+        """Set the defaults of each limit range on the containers of a pod."""
         if _concerns_pod(request):
             for limits in _limit_ranges(request):
                 _fill_in(request.given, limits)
 
     def validate(self, request: Request) -> None:
-        """Refuse what is outside a limit range."""
+        """Reject what is outside a limit range."""
         if _concerns_pod(request):
             pod_level = request.resource.services.caps.enabled("PodLevelResources")
             for limits in _limit_ranges(request):
@@ -41,6 +41,7 @@ class LimitRanger(Plugin):
 
 
 def _writes(request: Request) -> bool:
+    # Objects that are being deleted must be able to lose their finalizers whatever the limits are.
     going = request.old is not None and "deletionTimestamp" in request.old["metadata"]
     return not going
 
@@ -50,18 +51,19 @@ def _concerns_pod(request: Request) -> bool:
         return False
     if request.operation is Operation.CREATE:
         return request.about("", "pods")
+    # Resources of a pod can only be changed through its subresource `resize`.
     return request.about("", "pods", "resize")
 
 
 def _limit_ranges(request: Request) -> Iterator[list[ReadOnlyObject]]:
-    """The limits of each limit range of the namespace."""
+    """Yield the limits of each limit range of the namespace."""
     resource = request.find("", "limitranges")
     for record in resource.collection.range(resource.prefix(request.call.namespace)):
         yield resource.collection.bad.attempt("LimitRanger", "limitranges", record.place, partial(_limits, record), [])
 
 
 def _limits(record: Record) -> list[ReadOnlyObject]:
-    """The limits of a limit range, of which every amount can be read."""
+    """Return the limits of a limit range; raise ValueError if an amount cannot be parsed."""
     limits: list[ReadOnlyObject] = record.load()["spec"].get("limits") or []
     for limit in limits:
         for name in _AMOUNTS:
@@ -90,7 +92,7 @@ def _fill_in(pod: Object, limits: Iterable[ReadOnlyObject]) -> None:
 
 
 def _complete(container: Object, title: str, defaults: Mapping[str, Object]) -> list[str]:
-    """Fill in one container; say what was missing, requests first."""
+    """Set defaults on one container; return a text for each of requests and limits that was changed."""
     done = []
     for side, word in (("requests", "request"), ("limits", "limit")):
         given = (container.get("resources") or {}).get(side) or {}
@@ -104,12 +106,12 @@ def _complete(container: Object, title: str, defaults: Mapping[str, Object]) -> 
 def _pod_complaints(spec: ReadOnlyObject, limits: Iterable[ReadOnlyObject], *, pod_level: bool) -> Iterator[str]:
     for limit in limits:
         if limit.get("type") == "Container":
-            for container in containers_of(spec):
+            for container in iter_containers(spec):
                 resources = container.get("resources") or {}
                 yield from _outside(limit, read(resources.get("requests")), read(resources.get("limits")))
         elif limit.get("type") == "Pod":
-            requests = pod_amounts(spec, "requests", pod_level=pod_level)
-            yield from _outside(limit, requests, pod_amounts(spec, "limits", pod_level=pod_level))
+            requests = calculate_pod_quantities(spec, "requests", pod_level=pod_level)
+            yield from _outside(limit, requests, calculate_pod_quantities(spec, "limits", pod_level=pod_level))
 
 
 def _claim_complaints(spec: ReadOnlyObject, limits: Iterable[ReadOnlyObject]) -> Iterator[str]:
@@ -185,8 +187,9 @@ def _stretched(name: str, kind: str, ratio: Quantity, requests: Amounts, limits:
 
 
 def _comparable(first: Quantity, second: Quantity, third: Quantity) -> tuple[int, int, int]:
-    """The amounts in thousandths if they all fit, else in whole units."""
+    """Return the amounts in thousandths if all fit into 64 bits, else in whole units."""
     every = (first, second, third)
+    # upstream: requestLimitEnforcedValues compares milli values to be exact for small amounts.
     if all(one.value() <= _MILLI_MAX for one in every):
         return first.milli(), second.milli(), third.milli()
     return first.value(), second.value(), third.value()

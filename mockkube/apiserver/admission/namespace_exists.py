@@ -1,18 +1,17 @@
-"""NamespaceExists: whatever is done in a namespace, the namespace must be there."""
+"""NamespaceExists: reject requests in namespaces that do not exist."""
 
 from mockkube.api.errors import NotFound
 from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 
 
 class NamespaceExists(Plugin):
-    """Refuses requests in namespaces that do not exist, deletions included."""
+    """Rejects requests in missing namespaces, including deletions."""
 
     # upstream 1.36: plugin/pkg/admission/namespace/exists/admission.go
     name = "NamespaceExists"
     operations = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
 
     def validate(self, request: Request) -> None:
-        """Look the namespace up."""
         namespace = request.call.namespace
         if not namespace or request.of_kind("", "namespaces"):
             return

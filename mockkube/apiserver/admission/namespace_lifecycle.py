@@ -1,4 +1,4 @@
-"""NamespaceLifecycle: nothing is made in a namespace that is missing or on its way out; some namespaces stay."""
+"""NamespaceLifecycle: reject new objects in missing or terminating namespaces; protect system namespaces."""
 
 from typing import Final
 
@@ -10,14 +10,14 @@ IMMORTAL: Final = frozenset(("default", "kube-system", "kube-public"))
 
 
 class NamespaceLifecycle(Plugin):
-    """Ties what is in a namespace to the life of the namespace."""
+    """Binds objects to the lifecycle of their namespace."""
 
     # upstream 1.36: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go
     name = "NamespaceLifecycle"
     operations = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
 
     def admit(self, request: Request) -> None:
-        """Refuse objects in a namespace that is missing or being terminated, and to delete what every cluster has."""
+        """Reject creation in a terminating namespace, writes in a missing one, and deletion of system namespaces."""
         namespace, deletes = request.call.namespace, request.operation is Operation.DELETE
         if request.of_kind("", "namespaces"):
             if deletes and request.call.name in IMMORTAL:
@@ -31,6 +31,7 @@ class NamespaceLifecycle(Plugin):
             error = refuse(request, why)
             assert error.details is not None
             message = f"namespace {namespace} is being terminated"
+            # Clients recognize this cause: controllers stop creating objects in the namespace.
             cause = {"reason": NAMESPACE_TERMINATING, "message": message, "field": "metadata.namespace"}
             error.details["causes"] = [cause]
             raise error

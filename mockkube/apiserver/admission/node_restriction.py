@@ -1,6 +1,6 @@
-"""NodeRestriction: a node changes itself and what runs on it, and nothing that would give it power over others.
+"""NodeRestriction: restrict kubelets to their own node and the pods bound to it.
 
-Not here: what a node asks of tokens and evictions, which come by without admission.
+Token requests and evictions of kubelets are not checked here, because they bypass admission.
 """
 
 # upstream 1.36: plugin/pkg/admission/noderestriction/admission.go
@@ -19,6 +19,7 @@ _MIRROR: Final = "kubernetes.io/config.mirror"
 _LEASES_IN: Final = "kube-node-lease"
 _SIGNERS: Final = ("kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet")
 _RESTRICTED: Final = "node-restriction.kubernetes.io"
+# Labels of the domains kubernetes.io and k8s.io that a kubelet may set on its node.
 _OWN_LABELS: Final = frozenset(
     (
         *("kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch"),
@@ -27,22 +28,22 @@ _OWN_LABELS: Final = frozenset(
         *("beta.kubernetes.io/instance-type", "beta.kubernetes.io/os", "beta.kubernetes.io/arch"),
     )
 )
-"""Labels of Kubernetes' own that a kubelet sets on its node."""
 _OWN_DOMAINS: Final = ("kubelet.kubernetes.io", "node.kubernetes.io")
 _REPORTED: Final = ("capacity", "conditions", "allocatedResourceStatuses", "allocatedResources")
 
 
 class NodeRestriction(Plugin):
-    """Refuses what a node may not do with objects that its rules let it write."""
+    """Rejects writes of kubelets that RBAC allows but that would affect other nodes."""
 
     name = "NodeRestriction"
     operations = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
 
     def admit(self, request: Request) -> None:
-        """Judge a request of a node."""
+        """Check a request of a node."""
         node = node_of(request.call.user)
         if node is None:
             return
+        # The user is in the group system:nodes, but its name is no node name.
         if not node:
             raise refuse(request, f"could not determine node from user {quoted(request.call.user.name)}")
         resource = request.resource.home
@@ -88,6 +89,7 @@ def _mirror_pod(node: str, request: Request) -> None:
     if not owners:
         raise refuse(request, f"{who} can only create pods with an owner reference set to itself")
     _owning_node(node, owners[0], request)
+    # A mirror pod that refers to a secret would give the kubelet access to it by the node authorizer.
     if what := reference_to(pod["spec"]):
         raise refuse(request, f"{who} can not create pods that reference {what}")
 
@@ -151,13 +153,14 @@ def _labels(obj: ReadOnlyObject) -> Mapping[str, str]:
 
 
 def _forbidden_labels(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
-    """The labels that differ and are not for a node to change."""
+    """Return the labels that differ and that a node may not set."""
     changed = [key for key in sorted({*new, *old}) if new.get(key) != old.get(key)]
     return [key for key in changed if not _may_set(key)]
 
 
 def _may_set(key: str) -> bool:
     domain = key.partition("/")[0] if "/" in key else ""
+    # Reserved for administrators, who isolate nodes by labels that a compromised kubelet cannot set.
     if _within(domain, _RESTRICTED):
         return False
     if not _within(domain, "kubernetes.io") and not _within(domain, "k8s.io"):
@@ -179,7 +182,7 @@ def _claim(node: str, request: Request) -> None:
 
 
 def _unreported(claim: ReadOnlyObject) -> Object:
-    """All of a claim that a node does not report."""
+    """Return the claim without the fields that a node reports."""
     metadata = {
         key: value for key, value in claim["metadata"].items() if key not in ("resourceVersion", "managedFields")
     }
@@ -205,6 +208,7 @@ def _named_alike(node: str, request: Request, why: str) -> None:
 
 
 def _slice(node: str, request: Request) -> None:
+    # The node name of a slice is immutable and was checked at its creation.
     if request.operation is Operation.UPDATE:
         return
     created = request.operation is Operation.CREATE
@@ -218,7 +222,7 @@ def _signing_request(node: str, request: Request) -> None:
         return
     if request.operation is not Operation.CREATE or request.given["spec"].get("signerName") not in _SIGNERS:
         return
-    # the kind is read by now, and with it what reads certificates
+    # Imported late, because it loads the cryptography package; the kind's strategy has loaded it by now.
     from mockkube.api.kinds.certificates.certificate_signing_request import common_name, parse_request
 
     try:

@@ -1,4 +1,4 @@
-"""PersistentVolumeClaimResize: a claim grows only where its storage class lets it."""
+"""PersistentVolumeClaimResize: allow a claim to grow only if its storage class does."""
 
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
@@ -8,13 +8,13 @@ from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 
 
 class PersistentVolumeClaimResize(Plugin):
-    """Refuses to expand claims that are not bound or whose class does not allow it."""
+    """Rejects expansion of claims that are unbound, or whose class does not allow it."""
 
     # upstream 1.36: plugin/pkg/admission/storage/persistentvolume/resize/admission.go
     name = "PersistentVolumeClaimResize"
 
     def validate(self, request: Request) -> None:
-        """Judge an update that asks for more."""
+        """Check updates that request more storage."""
         if request.operation is not Operation.UPDATE or not request.about("", "persistentvolumeclaims"):
             return
         assert request.old is not None

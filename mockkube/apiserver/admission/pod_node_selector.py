@@ -1,4 +1,4 @@
-"""PodNodeSelector: a namespace says on which nodes its pods run."""
+"""PodNodeSelector: restrict the pods of a namespace to nodes, by an annotation of the namespace."""
 
 from typing import Final
 
@@ -11,13 +11,13 @@ _CONFLICT: Final = "pod node label selector conflicts with its namespace node la
 
 
 class PodNodeSelector(Plugin):
-    """Adds the node selector of the namespace to that of each pod."""
+    """Merges the node selector of the namespace into each pod's."""
 
     # upstream 1.36: plugin/pkg/admission/podnodeselector/admission.go
     name = "PodNodeSelector"
 
     def admit(self, request: Request) -> None:
-        """Merge the selectors; refuse a pod that wants to be elsewhere."""
+        """Merge the selectors; reject a pod whose own selector conflicts."""
         if request.operation is not Operation.CREATE or not request.about("", "pods"):
             return
         spec, wanted = request.given["spec"], _selector(request)
@@ -29,7 +29,7 @@ class PodNodeSelector(Plugin):
 
 
 def _selector(request: Request) -> dict[str, str]:
-    """The selector of the namespace, from an annotation like `zone=a,disk=ssd`."""
+    """Return the selector in the namespace's annotation, such as `zone=a,disk=ssd`."""
     record = request.find("", "namespaces").record("", request.call.namespace)
     annotations = record.load()["metadata"].get("annotations") or {} if record is not None else {}
     text = annotations.get(ANNOTATION, "")

@@ -1,9 +1,9 @@
-"""PodResizeValidator: a pod may grow to what its node has, and only on Linux."""
+"""PodResizeValidator: reject resizing a pod beyond the allocatable resources of its node, or on Windows."""
 
 from typing import Final
 
 from mockkube.api.errors import Forbidden
-from mockkube.api.pod_amounts import add, pod_amounts, read
+from mockkube.api.pod_amounts import add, calculate_pod_quantities, read
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.refusals import refuse
@@ -14,20 +14,21 @@ _SINCE: Final = Version(1, 36)
 
 
 class PodResizeValidator(Plugin):
-    """Refuses to resize a bound pod beyond its node."""
+    """Rejects resizing a bound pod beyond its node."""
 
     # upstream 1.36: plugin/pkg/admission/podresize/admission.go
     name = "PodResizeValidator"
     operations = (Operation.UPDATE,)
 
     def validate(self, request: Request) -> None:
-        """Compare what a resized pod asks for with what its node can give."""
+        """Compare the requests of a resized pod with its node."""
         caps = request.resource.services.caps
         acts = caps.version >= _SINCE and caps.enabled("InPlacePodVerticalScaling")
         if not acts or not request.about("", "pods", "resize"):
             return
         assert request.old is not None
         name = request.given["spec"].get("nodeName")
+        # An unchanged generation means that the resources did not change.
         if not name or request.given["metadata"].get("generation") == request.old["metadata"].get("generation"):
             return
         record = request.find("", "nodes").record("", name)
@@ -51,7 +52,7 @@ def _refuse(request: Request, why: str, reason: str) -> Forbidden:
 
 
 def _short_of(spec: ReadOnlyObject, node: ReadOnlyObject) -> list[str]:
-    requests = pod_amounts(spec, "requests", pod_level=True)
+    requests = calculate_pod_quantities(spec, "requests", pod_level=True)
     add(requests, read(spec.get("overhead")))
     allocatable = (node.get("status") or {}).get("allocatable") or {}
     none = parse("0")

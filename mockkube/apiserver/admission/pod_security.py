@@ -1,4 +1,4 @@
-"""PodSecurity: labels of a namespace say which Pod Security Standard its pods keep, and what happens if they do not."""
+"""PodSecurity: enforce the Pod Security Standard that the labels of a namespace demand."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,8 +13,8 @@ from mockkube.apiserver.admission.pod_security_checks import Finding, containers
 from mockkube.apiserver.admission.refusals import refuse
 from mockkube.apiserver.registry.admission import Plugin, Request
 
+# Pods checked when the labels of a namespace become stricter; there are no warnings for more.
 PODS_CHECKED_MAX: Final = 3000
-"""How many pods a stricter level is tried on before it comes into force; the rest is not warned of."""
 LEVELS: Final = ("privileged", "baseline", "restricted")
 _LABEL: Final = "pod-security.kubernetes.io/"
 _VERSION: Final = re.compile(r"v1\.(0|[1-9][0-9]*)")
@@ -22,12 +22,12 @@ _IGNORED: Final = frozenset(("exec", "attach", "binding", "eviction", "log", "po
 _TEMPLATES: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     (kind.group, kind.plural): kind.pod_spec[:-1] for kind in KINDS if len(kind.pod_spec) > 1
 }
-"""Path to the pod template, by group and plural."""
+"""Path to the pod template by group and plural."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standard:
-    """A level of the standards at a version of them; None: the latest."""
+    """Level of the Pod Security Standards at a version; None is the latest."""
 
     level: str = "privileged"
     minor: int | None = None
@@ -36,7 +36,8 @@ class Standard:
         return f"{self.level}:{'latest' if self.minor is None else f'v1.{self.minor}'}"
 
     def findings(self, pod: ReadOnlyObject, newest: int) -> list[Finding]:
-        """What the pod does that it may not; `newest` is the latest version this server knows."""
+        """Return the violations of a pod; `newest` is the latest version this server knows."""
+        # A version newer than the server is treated as the latest.
         minor = newest if self.minor is None else min(self.minor, newest)
         judged = (judge(pod.get("metadata") or {}, pod["spec"]) for judge in judges_of(self.level, minor))
         return [finding for finding in judged if finding is not None]
@@ -44,7 +45,7 @@ class Standard:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the labels of a namespace ask for."""
+    """Standards that the labels of a namespace demand."""
 
     enforce: Standard
     warn: Standard
@@ -52,23 +53,25 @@ class Policy:
 
     @classmethod
     def read(cls, labels: Mapping[str, str]) -> "Policy":
-        """Read the labels; what makes no sense is refused, with the strictest level in its place where it enforces."""
+        """Parse the labels; an invalid `enforce` level counts as the strictest one and is an error."""
         # upstream 1.36: pod-security-admission/api/helpers.go, PolicyToEvaluate
         if not any(label.startswith(_LABEL) for label in labels):
             return UNLABELLED
         errors: list[FieldError] = []
         enforce = _standard(labels, "enforce", errors)
+        # There is no audit log, but invalid labels are errors all the same.
         _standard(labels, "audit", errors)
         warn = _standard(labels, "warn", errors)
         stricter = LEVELS.index(enforce.level) > LEVELS.index(warn.level)
         if f"{_LABEL}warn" not in labels and labels.get(f"{_LABEL}enforce") in LEVELS and stricter:
             minor = warn.minor if f"{_LABEL}warn-version" in labels else enforce.minor
+            # upstream: without a `warn` label the enforced level also produces warnings, for pod templates.
             warn = Standard(enforce.level, minor)
         return cls(enforce, warn, tuple(errors))
 
 
+# Policy of a namespace without labels: nothing is forbidden.
 UNLABELLED: Final = Policy(Standard(), Standard())
-"""What a namespace that says nothing asks for: nothing."""
 
 
 def _standard(labels: Mapping[str, str], mode: str, errors: list[FieldError]) -> Standard:
@@ -86,13 +89,13 @@ def _standard(labels: Mapping[str, str], mode: str, errors: list[FieldError]) ->
 
 
 class PodSecurity(Plugin):
-    """Refuses pods below the level of their namespace, and warns of those below the level it warns of."""
+    """Rejects pods that violate the enforced standard; warns about those that violate the warn level."""
 
     # upstream 1.36: pod-security-admission/admission/admission.go
     name = "PodSecurity"
 
     def validate(self, request: Request) -> None:
-        """Judge pods, what makes pods, and the labels of namespaces."""
+        """Check pods, pod templates, and the labels of namespaces."""
         home = request.resource.home
         kind, subresource = (home.group, home.plural), request.call.subresource
         if kind == ("", "pods") and subresource not in _IGNORED:
@@ -133,7 +136,8 @@ def _told(findings: list[Finding]) -> str:
 
 
 def _significant(spec: ReadOnlyObject, before: ReadOnlyObject) -> bool:
-    """Whether an update brings a container or an image the standards have not seen."""
+    """Return whether an update adds containers or changes images."""
+    # Anything else that matters is immutable. Ephemeral containers can only be added, which the images show.
     for group in ("containers", "initContainers"):
         if len(spec.get(group) or ()) != len(before.get(group) or ()):
             return True
@@ -165,7 +169,7 @@ def _validate_namespace(request: Request) -> None:
 
 
 def _warnings_of_pods(request: Request, namespace: str, standard: Standard) -> list[str]:
-    """What there is to say of the pods that are already there."""
+    """Return warnings about existing pods that violate the new level."""
     pods = request.find("", "pods")
     loaded = _unlike_first(record.load() for record in pods.collection.range(pods.prefix(namespace)))
     failing: dict[str, list[str]] = {}
@@ -184,7 +188,8 @@ def _warnings_of_pods(request: Request, namespace: str, standard: Standard) -> l
 
 
 def _unlike_first(pods: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
-    """The pods, one of each controller before its others."""
+    """Return the pods, with one of each controller before the others."""
+    # Pods of one controller are alike, so with a limit this order finds more distinct violations.
     seen: set[str] = set()
     first: list[ReadOnlyObject] = []
     rest: list[ReadOnlyObject] = []

@@ -1,4 +1,4 @@
-"""The Pod Security Standards: what a pod at level `baseline` or `restricted` may not do, by version of the standard."""
+"""Checks of the Pod Security Standards `baseline` and `restricted`, by version of the standard."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -9,38 +9,38 @@ from mockkube.api.fields import quoted
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.admission.pod_security_words import counted, joined, named, setters
 
+# Check lists of levels and versions that are cached.
 STANDARDS_MAX: Final = 256
-"""How many standards are remembered: levels at versions; the least recently asked for is made again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a pod may not do and does, in a word and in detail."""
+    """Violation of a check, in a word and in detail."""
 
     reason: str
     detail: str
 
 
+# Checks the metadata and spec of a pod.
 Judge = Callable[[ReadOnlyObject, ReadOnlyObject], Finding | None]
-"""Looks at the metadata and spec of a pod."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One rule and how it changed: each judge holds from a minor version of the standard on."""
+    """Check with its history: each function applies from a minor version of the standard on."""
 
     name: str
     judges: tuple[tuple[int, Judge], ...]
+    # Baseline check that this restricted one makes redundant.
     replaces: str = ""
-    """The baseline check that a restricted one makes superfluous."""
 
     def judge(self, minor: int) -> Judge | None:
-        """The rule of this version."""
+        """Return the function for a version of the standard; None if the check is newer."""
         return next((judge for since, judge in reversed(self.judges) if since <= minor), None)
 
 
 def containers(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
-    """Every container of a pod, in the order findings name them."""
+    """Yield all containers of a pod, in the order in which violations name them."""
     for group in ("initContainers", "containers", "ephemeralContainers"):
         yield from spec.get(group) or ()
 
@@ -50,7 +50,7 @@ def _context(holder: ReadOnlyObject) -> ReadOnlyObject:
 
 
 def _bad(spec: ReadOnlyObject, wrong: Callable[[ReadOnlyObject], Any]) -> list[str]:
-    """The names of the containers whose security context is wrong."""
+    """Return the names of containers with a wrong security context."""
     return [container["name"] for container in containers(spec) if wrong(_context(container))]
 
 
@@ -91,7 +91,7 @@ def _app_armor(metadata: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None
 
 
 def _profiles(spec: ReadOnlyObject, name: str, allowed: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Who sets a profile that is not allowed, and which types those are."""
+    """Return what sets a forbidden profile type, and the forbidden types."""
     types = [(_context(one).get(name) or {}).get("type") for one in (spec, *containers(spec))]
     values = sorted({kind for kind in types if kind is not None and kind not in allowed})
     bad = _bad(spec, lambda context: (context.get(name) or {}).get("type") in values)
@@ -105,7 +105,7 @@ _DEFAULT_CAPABILITIES: Final = frozenset((
 
 
 def _added_capabilities(spec: ReadOnlyObject, allowed: Iterable[str]) -> str:
-    """The complaint about capabilities beyond these; empty if there are none."""
+    """Return the violation text for capabilities beyond these; empty if there are none."""
 
     def beyond(context: ReadOnlyObject) -> list[str]:
         return [one for one in (context.get("capabilities") or {}).get("add") or () if one not in allowed]
@@ -202,6 +202,7 @@ def _run_as_non_root(_: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
     if found:
         detail = f"{' and '.join(found)} must not set securityContext.runAsNonRoot=false"
         return Finding("runAsNonRoot != true", detail)
+    # The pod's setting applies to containers without one of their own.
     bad = [] if whole else _bad(spec, lambda context: context.get("runAsNonRoot") is None)
     detail = f"pod or {named('container', bad)} must set securityContext.runAsNonRoot=true"
     return Finding("runAsNonRoot != true", detail) if bad else None
@@ -256,6 +257,7 @@ def _seccomp_baseline(_: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None
 
 def _seccomp_restricted(metadata: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
     finding = _seccomp_baseline(metadata, spec)
+    # A profile of the pod applies to all containers without one of their own.
     if finding is not None or _context(spec).get("seccompProfile") is not None:
         return finding
     bad = _bad(spec, lambda context: context.get("seccompProfile") is None)
@@ -298,7 +300,7 @@ def _host_process(_: ReadOnlyObject, spec: ReadOnlyObject) -> Finding | None:
     return Finding("hostProcess", detail) if found else None
 
 
-# upstream 1.36: pod-security-admission/policy/check_*.go; both tables in the order findings are told
+# upstream 1.36: pod-security-admission/policy/check_*.go; both tables in the order in which violations are listed
 BASELINE: Final = (
     Check("appArmorProfile", ((0, _app_armor),)),
     Check("capabilities_baseline", ((0, _capabilities_baseline),)),
@@ -329,7 +331,7 @@ RESTRICTED: Final = (
 
 @lru_cache(STANDARDS_MAX)
 def judges_of(level: str, minor: int) -> tuple[Judge, ...]:
-    """The rules of a level at a version of the standard, in the order findings are told."""
+    """Return the checks of a level at a version of the standard, in the order in which violations are listed."""
     strict = {check: judge for check in RESTRICTED if (judge := check.judge(minor))} if level == "restricted" else {}
     replaced = {check.replaces for check in strict}
     loose = [check.judge(minor) for check in BASELINE if level != "privileged" and check.name not in replaced]

@@ -1,9 +1,9 @@
-"""PodTolerationRestriction: a namespace says what its pods tolerate, and what they may."""
+"""PodTolerationRestriction: add the default tolerations of a namespace to its pods, and enforce its allowed ones."""
 
 import json
 from typing import Final
 
-from mockkube.api.kinds.core.pod.quality_of_service import quality_of
+from mockkube.api.kinds.core.pod.quality_of_service import compute_pod_qos
 from mockkube.api.types import Object
 from mockkube.apiserver.admission.tolerations import merge, within
 from mockkube.apiserver.registry.admission import Operation, Plugin, Request
@@ -15,25 +15,25 @@ _MEMORY_PRESSURE: Final = {"key": "node.kubernetes.io/memory-pressure", "operato
 
 
 class PodTolerationRestriction(Plugin):
-    """Merges the default tolerations of the namespace into pods, and holds them to what is allowed there."""
+    """Merges the default tolerations of the namespace into pods, and rejects tolerations it does not allow."""
 
     # upstream 1.36: plugin/pkg/admission/podtolerationrestriction/admission.go
     name = "PodTolerationRestriction"
 
     def admit(self, request: Request) -> None:
-        """Complete the tolerations of a pod, then judge them."""
+        """Complete the tolerations of a pod, then check them."""
         if not request.about("", "pods"):
             return
         spec = request.given["spec"]
         extra = _annotated(request, DEFAULTS) if request.operation is Operation.CREATE else []
-        if quality_of(spec, request.resource.services.caps) != "BestEffort":
+        if compute_pod_qos(spec, request.resource.services.caps) != "BestEffort":
             extra.append(dict(_MEMORY_PRESSURE))
         if extra:
             spec["tolerations"] = merge(spec.get("tolerations") or [], extra)
         self.validate(request)
 
     def validate(self, request: Request) -> None:
-        """Refuse tolerations the namespace does not allow."""
+        """Reject tolerations that the namespace does not allow."""
         if not request.about("", "pods"):
             return
         if not within(request.given["spec"].get("tolerations") or [], _annotated(request, ALLOWED)):
@@ -42,7 +42,7 @@ class PodTolerationRestriction(Plugin):
 
 
 def _annotated(request: Request, annotation: str) -> list[Object]:
-    """The tolerations an annotation of the namespace lists."""
+    """Return the tolerations in an annotation of the namespace."""
     record = request.find("", "namespaces").record("", request.call.namespace)
     annotations = record.load()["metadata"].get("annotations") or {} if record is not None else {}
     try:

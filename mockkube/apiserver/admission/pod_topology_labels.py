@@ -1,4 +1,4 @@
-"""PodTopologyLabels: a pod learns in which zone and region it runs."""
+"""PodTopologyLabels: copy zone and region of the node to the pod."""
 
 from typing import Final
 
@@ -8,13 +8,13 @@ _LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 
 
 class PodTopologyLabels(Plugin):
-    """Copies the topology labels of the node to the pod when it is bound, or created bound."""
+    """Copies the topology labels of the node to the pod when it is bound, or created with a node."""
 
     # upstream 1.36: plugin/pkg/admission/podtopologylabels/admission.go
     name = "PodTopologyLabels"
 
     def admit(self, request: Request) -> None:
-        """Label the pod; a node nobody knows has no labels."""
+        """Label the pod; a missing node has no labels."""
         created = request.operation is Operation.CREATE and request.about("", "pods")
         if not created and not request.about("", "pods", "binding"):
             return

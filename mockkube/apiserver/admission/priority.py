@@ -1,4 +1,4 @@
-"""Priority: a pod's class becomes a number and a preemption policy."""
+"""Priority: resolve the priority class of a pod into a number and a preemption policy."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a priority class, or the lack of one, gives a pod."""
+    """Priority and preemption policy of a pod, from its priority class or the default."""
 
     class_name: str = ""
     value: int = 0
@@ -17,7 +17,7 @@ class Standing:
 
     @classmethod
     def read(cls, priority_class: ReadOnlyObject) -> "Standing":
-        """What this class gives."""
+        """Return the values of a priority class."""
         preemption = priority_class.get("preemptionPolicy")
         return cls(priority_class["metadata"]["name"], priority_class.get("value", 0), preemption)
 
@@ -29,7 +29,7 @@ class Priority(Plugin):
     name = "Priority"
 
     def admit(self, request: Request) -> None:
-        """Write priority and preemption policy into a new pod; keep them on an update."""
+        """Set priority and preemption policy of a new pod; keep them in an update."""
         if not request.about("", "pods"):
             return
         if request.operation is Operation.CREATE:
@@ -38,7 +38,7 @@ class Priority(Plugin):
             _keep(request)
 
     def validate(self, request: Request) -> None:
-        """Refuse a second default class."""
+        """Reject a second default class."""
         if not request.about("scheduling.k8s.io", "priorityclasses") or not request.given.get("globalDefault"):
             return
         default, updates = _default_class(request), request.operation is Operation.UPDATE
@@ -59,7 +59,7 @@ def _standing(request: Request) -> Standing:
 
 
 def _default_class(request: Request) -> Standing | None:
-    """The default class, the lowest if a race made several."""
+    """Return the default class, the one with the lowest value if a race created several."""
     collection = request.find("scheduling.k8s.io", "priorityclasses").collection
     loaded = (record.load() for record in collection.range(collection.prefix))
     defaults = [Standing.read(one) for one in loaded if one.get("globalDefault") is True and _is_readable(one)]
@@ -95,7 +95,7 @@ def _apply(request: Request, standing: Standing) -> None:
 
 
 def _keep(request: Request) -> None:
-    """Bring back what an update leaves out; changing it is for validation to refuse."""
+    """Restore what an update leaves out; validation rejects changes."""
     assert request.old is not None
     spec, before = request.given["spec"], request.old["spec"]
     for name in ("priority", "preemptionPolicy"):

@@ -1,17 +1,17 @@
-"""How a plugin says no: Forbidden, about the object of the request."""
+"""Errors of admission plugins: Forbidden, about the object of the request."""
 
 from mockkube.api.errors import Forbidden
 from mockkube.apiserver.registry.admission import Request
 
 
 def refuse(request: Request, why: str) -> Forbidden:
-    """The refusal of a request, with the plugin's reason."""
+    """Return the Forbidden error for a request, with the plugin's reason."""
     resource = request.resource
     return Forbidden.object(resource.group, resource.plural, name_of(request), why)
 
 
 def name_of(request: Request) -> str:
-    """What a refusal calls the object; one whose name is yet to be generated goes by the stem of it."""
+    """Return the name of the object for errors; its generateName if it has no name yet."""
     # upstream 1.36: apiserver/pkg/admission/errors.go, extractResourceName
     if request.call.name or request.obj is None:
         return request.call.name or "Unknown"
@@ -20,6 +20,6 @@ def name_of(request: Request) -> str:
 
 
 def together(reasons: list[str]) -> str:
-    """Several reasons in one text: each once, in brackets when there is more than one."""
+    """Join several reasons into one text: each once, in brackets if there are more than one."""
     texts = list(dict.fromkeys(reasons))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -1,4 +1,4 @@
-"""ResourceQuota: what is made in a namespace is counted against its quotas, and refused when they are used up."""
+"""ResourceQuota: charge new objects to the quotas of their namespace; reject what exceeds them."""
 
 from functools import partial
 from typing import Final
@@ -15,25 +15,26 @@ from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import Call, Resource
 
+# Attempts to charge a quota against concurrent writes; then the last conflict is the response.
 TRIES_MAX: Final = 100
-"""How often a usage is written against concurrent requests; then the last conflict is the answer."""
 _UNCOUNTED: Final = (("", "events"), ("events.k8s.io", "events"), ("", "bindings"))
 _APISERVER: Final = User("system:apiserver", groups=(MASTERS,))
 _OPTIONS: Final = WriteOptions(field_manager="kube-apiserver")
 
 
 class ResourceQuota(Plugin):
-    """Counts new objects, and changes of what objects count for, in the status of the quotas."""
+    """Charges new objects, and updates that change the usage, to the status of quotas."""
 
     # upstream 1.36: apiserver/pkg/admission/plugin/resourcequota/controller.go
     name = "ResourceQuota"
 
     async def settle(self, request: Request) -> None:
-        """Refuse what exceeds a quota; add the rest to what is used. A dry run is judged, not counted."""
+        """Reject what exceeds a quota, else charge it. A dry run is checked, not charged."""
         if not request.call.namespace or not _counted(request):
             return
         resource = request.find("", "resourcequotas")
         records = resource.collection.range(resource.prefix(request.call.namespace))
+        # All quotas are checked before the first is charged, so that a rejected request charges none.
         charges = {record.name: _charge(request, record.load()) for record in records if _is_readable(resource, record)}
         if not request.dry_run:
             for name, charge in charges.items():
@@ -42,7 +43,7 @@ class ResourceQuota(Plugin):
 
 
 def _is_readable(resource: Resource, record: Record) -> bool:
-    """Whether a stored quota can be read; one that cannot limits nothing, as upstream's informers do not have it."""
+    """Return whether a stored quota can be parsed; others limit nothing, as upstream's informers do not have them."""
     bad, read_it = resource.collection.bad, partial(_read, record)
     return bad.attempt("ResourceQuota", "resourcequotas", record.place, read_it, otherwise=False)
 
@@ -53,12 +54,13 @@ def _read(record: Record) -> bool:
     for amounts in (spec.get("hard"), status.get("hard"), status.get("used")):
         read(amounts)
     scopes = [one["scopeName"] for one in (spec.get("scopeSelector") or {}).get("matchExpressions") or ()]
+    # Scopes are looked up in tables later, which fails for unhashable values.
     hash((*scopes, *(spec.get("scopes") or ())))
     return True
 
 
 def _counted(request: Request) -> bool:
-    """Whether the request may change what a quota counts."""
+    """Return whether the request may change the usage of a quota."""
     home = request.resource.home
     kind, subresource = (home.group, home.plural), request.call.subresource
     creates, updates = request.operation is Operation.CREATE, request.operation is Operation.UPDATE
@@ -75,6 +77,7 @@ def _counted(request: Request) -> bool:
 
 def _recounts(request: Request) -> bool:
     assert request.old is not None
+    # Resizing changes requests; other updates only matter if the pod starts or stops to be terminating.
     if request.call.subresource == "resize":
         return True
     changed = quota_usage.terminating(request.old) != quota_usage.terminating(request.given)
@@ -82,7 +85,7 @@ def _recounts(request: Request) -> bool:
 
 
 def _charge(request: Request, quota: ReadOnlyObject) -> Amounts:
-    """What the request adds to what this quota counts; Forbidden when that is too much."""
+    """Return what the request adds to the usage of a quota; raise Forbidden if that is too much."""
     if not _applies(request, quota, request.given):
         return {}
     home = request.resource.home
@@ -95,6 +98,7 @@ def _charge(request: Request, quota: ReadOnlyObject) -> Amounts:
         raise refuse(request, f"status unknown for quota: {name}, resources: {','.join(sorted(names))}")
     added = {one: amount for one, amount in _added(request, quota).items() if one in hard and amount.sign > 0}
     exceeded = [one for one in sorted(added) if (used[one] + added[one] if one in used else added[one]) > hard[one]]
+    # A volume that turned out larger than requested is a fact, which status updates report.
     if exceeded and request.call.subresource != "status":
         sides = (("requested", added), ("used", used), ("limited", hard))
         texts = [f"{title}: {','.join(f'{one}={of[one]}' for one in exceeded)}" for title, of in sides]
@@ -103,7 +107,7 @@ def _charge(request: Request, quota: ReadOnlyObject) -> Amounts:
 
 
 def _applies(request: Request, quota: ReadOnlyObject, obj: ReadOnlyObject) -> bool:
-    """Whether the quota counts such an object at all, and this one is within its scopes."""
+    """Return whether the quota tracks objects of this kind, and this one is in its scopes."""
     home = request.resource.home
     hard = (quota.get("status") or {}).get("hard") or {}
     if not quota_usage.tracked(home.group, home.plural, hard):
@@ -111,7 +115,7 @@ def _applies(request: Request, quota: ReadOnlyObject, obj: ReadOnlyObject) -> bo
     spec, caps = quota.get("spec") or {}, home.services.caps
     requirements = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes") or ()]
     requirements += (spec.get("scopeSelector") or {}).get("matchExpressions") or []
-    return all(quota_usage.in_scope(one, home.group, home.plural, obj, caps) for one in requirements)
+    return all(quota_usage.matches_scope(one, home.group, home.plural, obj, caps) for one in requirements)
 
 
 def _check_stated(request: Request, quota: str, names: list[str]) -> None:
@@ -123,7 +127,7 @@ def _check_stated(request: Request, quota: str, names: list[str]) -> None:
 
 
 def _added(request: Request, quota: ReadOnlyObject) -> Amounts:
-    """What the object counts for, beyond what it did before as far as this quota counted that."""
+    """Return the usage of the object, minus what this quota counted for its old state."""
     home = request.resource.home
     moment = quota_usage.Moment(home.services.caps, home.services.clock.now())
     now = quota_usage.usage(home.group, home.plural, request.given, moment)
@@ -134,7 +138,7 @@ def _added(request: Request, quota: ReadOnlyObject) -> Amounts:
 
 
 async def _book(request: Request, name: str) -> None:
-    """Add what the request uses to the status of a quota, judged again if the quota has changed meanwhile."""
+    """Add the usage of the request to the status of a quota; check again if the quota changed meanwhile."""
     resource = request.find("", "resourcequotas")
     call = Call(_APISERVER, request.call.namespace, name, "status", user_agent="kube-apiserver")
 

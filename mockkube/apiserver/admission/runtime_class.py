@@ -1,4 +1,4 @@
-"""RuntimeClass: what a runtime costs, and where it runs, become part of the pod."""
+"""RuntimeClass: add the overhead, node selector and tolerations of a runtime class to its pods."""
 
 from mockkube.api.quantity import parse
 from mockkube.api.types import Object, ReadOnlyObject
@@ -10,7 +10,7 @@ _DIFFERENT = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined 
 
 
 class RuntimeClass(Plugin):
-    """Gives new pods the overhead, node selector and tolerations of their runtime class."""
+    """Sets overhead, node selector and tolerations of new pods from their runtime class."""
 
     # upstream 1.36: plugin/pkg/admission/runtimeclass/admission.go
     name = "RuntimeClass"
@@ -32,7 +32,7 @@ class RuntimeClass(Plugin):
             _schedule(request, spec, runtime["scheduling"])
 
     def validate(self, request: Request) -> None:
-        """Refuse an overhead that is not the class's."""
+        """Reject an overhead that differs from the class's."""
         if request.operation is not Operation.CREATE or not request.about("", "pods"):
             return
         overhead, of_class = _overhead(request), _runtime_class(request).get("overhead")
@@ -45,17 +45,18 @@ class RuntimeClass(Plugin):
 
 
 def _overhead(request: Request) -> ReadOnlyObject | None:
-    """The overhead the pod states; an empty one states that there is none."""
+    """Return the overhead that the client set; an empty map is different from none."""
     spec = request.given["spec"]
     if "overhead" in spec:
         overhead: ReadOnlyObject = spec["overhead"]
         return overhead
+    # Decoding drops an empty map, so the value that the client sent decides.
     sent = request.call.given
     return {} if isinstance(sent, dict) and (sent.get("spec") or {}).get("overhead") == {} else None
 
 
 def _runtime_class(request: Request) -> ReadOnlyObject:
-    """The class the pod names; an empty object when it names none."""
+    """Return the runtime class of the pod; an empty object if it names none."""
     name = request.given["spec"].get("runtimeClassName")
     if name is None:
         return {}

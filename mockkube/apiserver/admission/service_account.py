@@ -1,9 +1,9 @@
-"""ServiceAccount: every pod runs as an account of its namespace, with its token and its image pull secrets."""
+"""ServiceAccount: assign a service account to every pod, with its token volume and image pull secrets."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from mockkube.api.kinds.core.pod.secret_references import disallowed_reference, secret_names
+from mockkube.api.kinds.core.pod.secret_references import find_disallowed_reference, visit_pod_secret_names
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.admission.refusals import refuse
 from mockkube.apiserver.registry.admission import Operation, Plugin, Request
@@ -19,13 +19,13 @@ _TOKEN_SECONDS: Final = 3607
 
 
 class ServiceAccount(Plugin):
-    """Gives new pods an account, and mounts its token."""
+    """Assigns a service account to new pods, and mounts its token."""
 
     # upstream 1.36: plugin/pkg/admission/serviceaccount/admission.go
     name = "ServiceAccount"
 
     def admit(self, request: Request) -> None:
-        """Complete a new pod; one that mirrors a static pod stays as it is."""
+        """Complete a new pod; a mirror pod is only validated."""
         if request.operation is not Operation.CREATE or not request.about("", "pods"):
             return
         if MIRROR in request.annotations:
@@ -41,7 +41,7 @@ class ServiceAccount(Plugin):
         _validate_secrets(request, account, ephemeral=False)
 
     def validate(self, request: Request) -> None:
-        """Refuse a pod without an account, or with secrets the account may not use."""
+        """Reject a pod without a service account, or with secrets that it may not use."""
         ephemeral = request.about("", "pods", "ephemeralcontainers") and request.operation is Operation.UPDATE
         created = request.about("", "pods") and request.operation is Operation.CREATE
         if created and MIRROR in request.annotations:
@@ -63,18 +63,20 @@ def _account(request: Request) -> Object:
 
 
 def _automounts(account: ReadOnlyObject, spec: ReadOnlyObject) -> bool:
-    """Whether the token is wanted: the pod's word counts before the account's."""
+    """Return whether to mount the token: the pod's setting wins over the service account's."""
     wishes = (spec.get("automountServiceAccountToken"), account.get("automountServiceAccountToken"))
     return next((wish for wish in wishes if wish is not None), True)
 
 
 def _mount_token(spec: Object, fresh_name: str) -> None:
     volumes = spec.get("volumes") or []
+    # A pod created from a stored one may have the volume already.
     existing = next((one["name"] for one in volumes if one.get("name", "").startswith(_VOLUME)), None)
     mount = {"name": existing or fresh_name, "readOnly": True, "mountPath": MOUNT_PATH}
     lacking = [one for one in _containers(spec) if not _mounts_something(one)]
     for container in lacking:
         container["volumeMounts"] = [*(container.get("volumeMounts") or ()), dict(mount)]
+    # No volume if every container mounts something of its own at that path.
     if lacking and not existing:
         spec["volumes"] = [*volumes, {"name": fresh_name, "projected": _token_volume()}]
 
@@ -105,7 +107,7 @@ def _validate_mirror(request: Request) -> None:
     spec = request.given["spec"]
     if spec.get("serviceAccountName"):
         raise refuse(request, "a mirror pod may not reference service accounts")
-    if any(secret_names(spec)):
+    if any(visit_pod_secret_names(spec)):
         raise refuse(request, "a mirror pod may not reference secrets")
     for volume in spec.get("volumes") or ():
         if any("serviceAccountToken" in source for source in (volume.get("projected") or {}).get("sources") or ()):
@@ -115,6 +117,6 @@ def _validate_mirror(request: Request) -> None:
 def _validate_secrets(request: Request, account: ReadOnlyObject, *, ephemeral: bool) -> None:
     if (account["metadata"].get("annotations") or {}).get(_ENFORCE) not in _TRUE:
         return
-    why = disallowed_reference(request.given["spec"], account, ephemeral=ephemeral)
+    why = find_disallowed_reference(request.given["spec"], account, ephemeral=ephemeral)
     if why:
         raise refuse(request, why)

@@ -1,4 +1,4 @@
-"""StorageObjectInUseProtection: volumes, claims and their classes cannot go while somebody uses them."""
+"""StorageObjectInUseProtection: keep volumes, claims and attribute classes until they are unused."""
 
 from typing import Final
 
@@ -12,13 +12,13 @@ _FINALIZERS: Final = {
 
 
 class StorageObjectInUseProtection(Plugin):
-    """Adds the finalizer that a controller takes off when the object is no longer used."""
+    """Adds the finalizer that a controller removes when the object is unused."""
 
     # upstream 1.36: plugin/pkg/admission/storage/storageobjectinuseprotection/admission.go
     name = "StorageObjectInUseProtection"
 
     def admit(self, request: Request) -> None:
-        """Protect a new object."""
+        """Add the finalizer to a new object."""
         if request.operation is not Operation.CREATE or request.call.subresource:
             return
         home = request.resource.home

@@ -1,4 +1,4 @@
-"""TaintNodesByCondition: a new node is not ready until somebody says so."""
+"""TaintNodesByCondition: taint new nodes as not ready."""
 
 from typing import Final
 
@@ -8,13 +8,13 @@ _TAINT: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
 
 class TaintNodesByCondition(Plugin):
-    """Puts the taint of a node that is not ready on every new node."""
+    """Adds the not-ready taint to every new node, so that no pod is scheduled before the node reports ready."""
 
     # upstream 1.36: plugin/pkg/admission/nodetaint/admission.go
     name = "TaintNodesByCondition"
 
     def admit(self, request: Request) -> None:
-        """Taint a node at its creation; the node lifecycle controller takes the taint off."""
+        """Taint a new node; the node lifecycle controller removes the taint."""
         if request.operation is not Operation.CREATE or not request.about("", "nodes"):
             return
         spec = request.given.setdefault("spec", {})

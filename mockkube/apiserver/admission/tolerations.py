@@ -1,4 +1,4 @@
-"""Sets of tolerations: which covers which, and what is left when two are merged."""
+"""Merge and compare sets of tolerations."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 
 
 def merge(first: Sequence[Object], second: Sequence[Object]) -> list[Object]:
-    """Both sets without what another toleration covers; of equal ones the first."""
+    """Return both sets without tolerations that another one covers; of equal ones the first stays."""
     # upstream 1.36: pkg/util/tolerations/tolerations.go
     every = [*first, *second]
     merged: list[Object] = []
@@ -18,14 +18,14 @@ def merge(first: Sequence[Object], second: Sequence[Object]) -> list[Object]:
 
 
 def within(tolerations: Sequence[Object], allowed: Sequence[Object]) -> bool:
-    """Whether each toleration is covered by an allowed one; no list allows everything."""
+    """Return whether each toleration is covered by an allowed one; an empty list allows everything."""
     if not allowed:
         return True
     return all(any(covers(other, one) for other in allowed) for one in tolerations)
 
 
 def covers(wide: ReadOnlyObject, narrow: ReadOnlyObject) -> bool:
-    """Whether `wide` tolerates all that `narrow` does."""
+    """Return whether `wide` tolerates everything that `narrow` does."""
     if wide == narrow:
         return True
     operator = wide.get("operator", "")

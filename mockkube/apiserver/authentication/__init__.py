@@ -1,1 +1,1 @@
-"""Authenticators that look tokens up in the registry: service account tokens, bound or kept in a Secret."""
+"""Authenticators of service account tokens, which read the registry: bound tokens and legacy tokens in Secrets."""

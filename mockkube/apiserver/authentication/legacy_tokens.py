@@ -1,4 +1,4 @@
-"""Whether a token that is kept in a secret is still good: the secret and the account are there, and agree with it."""
+"""Validate legacy tokens: secret and service account must exist and match the token."""
 
 # upstream 1.36: pkg/serviceaccount/legacy.go
 import base64
@@ -19,14 +19,14 @@ _GONE: Final = "Token has been invalidated"
 
 
 class KeptTokens:
-    """Judges the claims of such tokens, whose signature is good."""
+    """Validator of the claims of legacy tokens whose signature has been verified."""
 
     def __init__(self, registry: Registry, used: Callable[[str, str], None]) -> None:
         self._registry = registry
         self._used = used
 
     def judge(self, token: str, claims: Object) -> None:
-        """Return if the token is good; else InvalidCredentials."""
+        """Raise InvalidCredentials unless the token is valid."""
         namespace, account = claims[f"{_CLAIM}namespace"], claims[f"{_CLAIM}service-account.name"]
         secret = self._stored("secrets", namespace, claims[f"{_CLAIM}secret.name"])
         if secret is None or secret["metadata"].get("deletionTimestamp"):
@@ -35,6 +35,7 @@ class KeptTokens:
             raise InvalidCredentials("Token does not match server's copy")
         self._judge_account(namespace, account, claims[f"{_CLAIM}service-account.uid"])
         name = secret["metadata"]["name"]
+        # upstream: the last use is recorded even if the token has been marked invalid, and before it is rejected.
         self._used(namespace, name)
         if (secret["metadata"].get("labels") or {}).get(INVALID_SINCE):
             raise InvalidCredentials(
@@ -60,7 +61,7 @@ class KeptTokens:
 
 
 def kept_token(secret: ReadOnlyObject) -> bytes:
-    """Return the token a secret keeps; empty when it keeps none."""
+    """Return the token of a secret; empty if it has none."""
     try:
         return base64.b64decode((secret.get("data") or {}).get(TOKEN) or "")
     except binascii.Error:

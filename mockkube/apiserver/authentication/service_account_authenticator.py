@@ -1,4 +1,4 @@
-"""Whether a service account's token is still good: it has not expired, and all it speaks of is still there."""
+"""Authenticate service account tokens: not expired, and service account and bound object still exist."""
 
 # upstream 1.36: pkg/serviceaccount/claims.go, pkg/serviceaccount/jwt.go
 from collections.abc import Callable, Iterator, Sequence
@@ -14,8 +14,8 @@ from mockkube.apiserver.identity.service_account_tokens import LEGACY
 from mockkube.apiserver.identity.user import AUDIENCE, CREDENTIAL_ID, Authenticated, InvalidCredentials, User
 from mockkube.apiserver.registry.registry import Registry
 
+# Tolerated clock skew, and how long after its deletion timestamp an object still counts.
 LEEWAY: Final = timedelta(minutes=1)
-"""How far clocks may differ, and how long something may have been gone."""
 
 _GROUP: Final = "system:serviceaccounts"
 _EXTRA: Final = "authentication.kubernetes.io/"
@@ -23,20 +23,21 @@ _INVALIDATED: Final = "service account token has been invalidated"
 
 
 class ServiceAccountReviewer:
-    """Judges tokens as an authenticator's reviewer."""
+    """Authenticator of service account tokens; a TokenReviewer."""
 
     def __init__(self, registry: Registry, used: Callable[[str, str], None] = lambda namespace, name: None) -> None:
-        """Call `used` with the namespace and name of each secret whose token comes by."""
+        """Call `used` with namespace and name of each secret whose token is presented."""
         self._registry = registry
         self._issuer = registry.services.accounts
         self._kept = KeptTokens(registry, used)
 
     def __call__(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
-        """Return whom the token speaks for; None for a token of somebody else's making."""
+        """Return user and audiences of a token; None for a token of another issuer."""
         claims = self._issuer.claims(token)
         if claims is None:
             return None
         kept = claims["iss"] == LEGACY
+        # Legacy tokens have no audience; upstream treats them as meant for the API server.
         own: list[str] = [AUDIENCE] if kept else claims["aud"]
         agreed = tuple(audience for audience in own if audience in audiences)
         if not agreed:
@@ -58,6 +59,7 @@ class ServiceAccountReviewer:
         namespace = private["namespace"]
         self._judge_account(namespace, private["serviceaccount"], now)
         for kind in ("secret", "pod", "node"):
+            # The node of a pod-bound token is informational: the token ends with the pod.
             if kind in private and not (kind == "node" and "pod" in private):
                 self._judge_bound(kind, "" if kind == "node" else namespace, private[kind], now)
 
@@ -94,6 +96,7 @@ class ServiceAccountReviewer:
 
 def _gone(metadata: ReadOnlyObject, now: datetime) -> bool:
     deleted = metadata.get("deletionTimestamp")
+    # An object with finalizers or a grace period still exists after its deletion, but its tokens should end soon.
     return deleted is not None and parse_time(deleted) < now - LEEWAY
 
 

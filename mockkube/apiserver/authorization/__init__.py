@@ -1,1 +1,1 @@
-"""Who may do what: the rules of roles, the grants of bindings, and the verdict. Read authorizer.py first."""
+"""RBAC and node authorization, access reviews and impersonation. Read authorizer.py first."""

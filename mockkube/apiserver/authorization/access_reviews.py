@@ -1,4 +1,7 @@
-"""Reviews of access: what is wrong with a question, what it asks the authorizer, and how the verdict is written."""
+"""Access reviews: validate them, turn them into authorizer attributes, and build their status.
+
+upstream 1.36: pkg/registry/authorization, pkg/apis/authorization/validation
+"""
 
 from typing import Any, Final
 
@@ -19,7 +22,7 @@ _LABEL_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 def complaints(review: ReadOnlyObject) -> list[FieldError]:
-    """Judge a SelfSubjectAccessReview, SubjectAccessReview or LocalSubjectAccessReview."""
+    """Validate a SelfSubjectAccessReview, SubjectAccessReview or LocalSubjectAccessReview."""
     spec, local = review.get("spec") or {}, review["kind"] == "LocalSubjectAccessReview"
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     shown = None if path is None else internal(path, _PATH)
@@ -66,7 +69,7 @@ def _selector_complaints(resource: ReadOnlyObject) -> list[FieldError]:
 
 
 def _requirement_complaints(requirement: ReadOnlyObject, at: str, *, of_labels: bool) -> list[FieldError]:
-    """Judge a requirement; an unknown operator passes, since a newer client may know more of them."""
+    """Validate a requirement; unknown operators are allowed, since newer clients may know more of them."""
     key, values = requirement.get("key", ""), requirement.get("values") or ()
     errors = [] if key or of_labels else [required(f"{at}.key", "must be specified")]
     match requirement.get("operator", ""):
@@ -81,13 +84,13 @@ def _requirement_complaints(requirement: ReadOnlyObject, at: str, *, of_labels: 
 
 
 def subject(spec: ReadOnlyObject) -> User:
-    """The user a review asks about."""
+    """Return the user whose access is reviewed."""
     extra = {key: tuple(values or ()) for key, values in (spec.get("extra") or {}).items()}
     return User(spec.get("user", ""), spec.get("uid", ""), tuple(spec.get("groups") or ()), extra)
 
 
 def attributes(user: User, spec: ReadOnlyObject) -> Attributes:
-    """What a valid review asks about."""
+    """Return the attributes to authorize for a valid review."""
     resource = spec.get("resourceAttributes")
     if resource is None:
         path = spec["nonResourceAttributes"]
@@ -98,7 +101,7 @@ def attributes(user: User, spec: ReadOnlyObject) -> Attributes:
 
 
 def status(decision: Decision, spec: ReadOnlyObject) -> Object:
-    """How the verdict on a review is written."""
+    """Return the status of a review."""
     answer: Object = {"allowed": decision.allowed}
     if decision.reason:
         answer["reason"] = decision.reason
@@ -108,18 +111,19 @@ def status(decision: Decision, spec: ReadOnlyObject) -> Object:
 
 
 def _evaluation_errors(resource: ReadOnlyObject) -> list[str]:
-    """What of the selectors was passed over."""
+    """Return texts about selectors that were ignored."""
     errors = []
     fields, bad_fields = _field_requirements(resource.get("fieldSelector") or {})
     good_labels, bad_labels = _label_requirements(resource.get("labelSelector") or {})
     for field, bad, some in (("fieldSelector", bad_fields, bool(fields)), ("labelSelector", bad_labels, good_labels)):
         if bad:
+            # Ignoring a requirement makes the check stricter, so upstream reports it instead of failing.
             errors.append(f"{_AT}.{field} {'partially ' if some else ''}ignored due to parse error")
     return errors
 
 
 def _field_requirements(selector: ReadOnlyObject) -> tuple[list[Requirement], bool]:
-    """The requirements that can be read, and whether others cannot."""
+    """Return the requirements that can be parsed, and whether there are others."""
     if raw := selector.get("rawSelector", ""):
         try:
             return list(field_selectors.parse(raw).requirements), False
@@ -135,7 +139,7 @@ def _field_requirements(selector: ReadOnlyObject) -> tuple[list[Requirement], bo
 
 
 def _label_requirements(selector: ReadOnlyObject) -> tuple[bool, bool]:
-    """Whether there are requirements that can be read, and whether there are others."""
+    """Return whether there are requirements that can be parsed, and whether there are others."""
     if raw := selector.get("rawSelector", ""):
         try:
             return bool(label_selectors.parse(raw).requirements), False

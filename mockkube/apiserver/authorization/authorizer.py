@@ -1,4 +1,4 @@
-"""The verdict on a request: administrators, then nodes, then roles and bindings. Whoever is not allowed, is refused."""
+"""Authorizer: allow system:masters, then nodes, then RBAC; deny everything else."""
 
 # upstream 1.36: --authorization-mode=Node,RBAC; apiserver/pkg/authorization/union/union.go
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _ALLOWED: Final = Decision(allowed=True)
 
 @dataclass(frozen=True, slots=True)
 class Enumeration:
-    """What somebody may do, as far as it can be told."""
+    """Rules of a user, as far as they can be listed."""
 
     rules: tuple[Rule, ...]
     incomplete: bool
@@ -26,7 +26,7 @@ class Enumeration:
 
 
 class Authorizer:
-    """Decides who may do what on one API server."""
+    """Authorizer of one API server (upstream: union of the node and RBAC authorizers)."""
 
     def __init__(self, registry: Registry) -> None:
         self.roles = Roles(registry)
@@ -34,7 +34,7 @@ class Authorizer:
         self._nodes = NodeAuthorizer(registry)
 
     def decide(self, asked: Attributes) -> Decision:
-        """Decide about a request."""
+        """Authorize a request."""
         # hot: per request
         if MASTERS in asked.user.groups:
             return _ALLOWED
@@ -45,15 +45,16 @@ class Authorizer:
         for held in holdings.held:
             if held.rule.allows(asked):
                 return Decision(allowed=True, reason=f"RBAC: allowed by {held.source}")
+        # A missing role may be why the request is denied, so it is part of the reason.
         reasons = (by_node.reason, f"RBAC: {_absences(holdings.missing)}" if holdings.missing else "")
         return Decision(allowed=False, reason="\n".join(filter(None, reasons)))
 
     def holdings(self, user: User, namespace: str) -> Holdings:
-        """The rules of a user in a namespace, or with none, everywhere."""
+        """Return the rules of a user in a namespace; without a namespace those that apply everywhere."""
         return self._grants.holdings(user, namespace)
 
     def enumerate(self, user: User, namespace: str) -> Enumeration:
-        """What a user may do in a namespace."""
+        """Return the rules of a user in a namespace, for a SelfSubjectRulesReview."""
         holdings, is_node = self.holdings(user, namespace), node_of(user) is not None
         errors = ["node authorizer does not support user rule resolution"] if is_node else []
         errors += map(_absence, holdings.missing)
@@ -62,7 +63,7 @@ class Authorizer:
 
 
 def _absence(missing: MissingRole) -> str:
-    """That a role is not there, as those say it who look it up in a cache."""
+    """Return the error text for a missing role, as upstream's listers word it."""
     return f'{missing.plural.removesuffix("s")}.{GROUP} "{missing.name}" not found'
 
 

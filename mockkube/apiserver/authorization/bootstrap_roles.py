@@ -1,4 +1,4 @@
-"""The roles and bindings a new cluster has: created where they are missing, completed where they lack something."""
+"""Create the default roles and bindings of a cluster, and reconcile existing ones."""
 
 import asyncio
 from typing import Final
@@ -16,7 +16,7 @@ _OPTIONS: Final = WriteOptions(field_manager=MANAGER)
 
 
 async def bootstrap_rbac(registry: Registry) -> None:
-    """Bring the store to what a cluster of this version has at least. The namespaces must be there."""
+    """Create and reconcile the roles and bindings of this version. The namespaces must exist."""
     # upstream 1.36: pkg/registry/rbac/rest/storage_rbac.go
     work = []
     for expected in policy.objects(registry.services.caps):
@@ -52,6 +52,7 @@ async def _complete(resource: Resource, stored: Object, expected: Object) -> Non
     call = _call(expected, name=expected["metadata"]["name"])
     try:
         if reconciliation.refers_elsewhere(stored, expected):
+            # The roleRef is immutable, so a binding to another role is replaced.
             await deletion.delete(resource, call, DeleteOptions(uid=stored["metadata"]["uid"]))
             await _create(resource, expected)
         else:

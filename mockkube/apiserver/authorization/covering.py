@@ -1,4 +1,4 @@
-"""Whether some rules grant all that others grant, and if not, what is missing."""
+"""Compare sets of rules: which permissions are not covered by others."""
 
 # upstream 1.36: component-helpers/auth/rbac/validation/policy_comparator.go, pkg/registry/rbac/validation
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,18 +8,18 @@ from mockkube.apiserver.authorization.rules import ALL, Rule
 
 
 def missing(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
-    """What of the wanted rules is not covered, with those parts in one that differ by verb."""
+    """Return the parts of the wanted rules that are not covered; parts that differ by verb are joined."""
     return _compacted(uncovered(held, wanted))
 
 
 def uncovered(held: Sequence[Rule], wanted: Iterable[Rule]) -> list[Rule]:
-    """The smallest parts of the wanted rules that no rule held covers."""
+    """Return the smallest parts of the wanted rules that no held rule covers."""
     parts = (part for rule in wanted for part in _parts(rule))
     return [part for part in parts if not any(_covers(rule, part) for rule in held)]
 
 
 def _parts(rule: Rule) -> Iterator[Rule]:
-    """The rule, taken apart until each part has one verb, one resource and at most one name."""
+    """Break a rule down into parts with one verb, one resource and at most one name."""
     for group in rule.groups:
         for resource in rule.resources:
             for verb in rule.verbs:
@@ -33,6 +33,7 @@ def _parts(rule: Rule) -> Iterator[Rule]:
 
 
 def _covers(held: Rule, part: Rule) -> bool:
+    # A held rule without names covers all names; a part without a name needs a rule without names.
     return (
         (ALL in held.verbs or part.verbs[0] in held.verbs)
         and (ALL in held.groups or set(part.groups) <= set(held.groups))

@@ -1,4 +1,4 @@
-"""Nobody grants more than they have: what keeps whoever may write roles and bindings from helping themselves."""
+"""Prevent privilege escalation: users may only grant permissions that they have."""
 
 # upstream 1.36: pkg/registry/rbac/escalation_check.go, pkg/registry/rbac/*/policybased/storage.go
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ _TRACKED: Final = ("ownerReferences", "finalizers", "managedFields", "selfLink")
 
 
 class Escalation(Plugin):
-    """Refuses roles and bindings that grant what the user does not have. It comes after all that change objects.
+    """Rejects roles and bindings that grant more than the user has. It runs after all plugins that change objects.
 
-    No flag names it: upstream's registry does the same, whatever plugins are enabled.
+    It cannot be disabled: upstream does the same in its registry, whatever plugins are enabled.
     """
 
     name = "Escalation"
@@ -33,7 +33,7 @@ class Escalation(Plugin):
         self._authorizer = authorizer
 
     def admit(self, request: Request) -> None:
-        """Judge a new or changed role or binding."""
+        """Check a new or changed role or binding."""
         resource = request.resource.home
         if resource.group != GROUP or MASTERS in request.call.user.groups or _only_tracks(request):
             return
@@ -48,6 +48,7 @@ class Escalation(Plugin):
         if self._authorizer.decide(escalate).allowed:
             return
         self._refuse_more(request, tuple(map(Rule.read, role.get("rules") or ())))
+        # An aggregated role may gain any rule later, so only a cluster admin may create or change one.
         if (_aggregates(role) or _aggregates(request.old or {})) and self._lacking(request, _EVERYTHING):
             raise _refusal(request, "must have cluster-admin privileges to use the aggregationRule")
 
@@ -58,6 +59,7 @@ class Escalation(Plugin):
         role = kinds.get(reference.get("kind", ""), "")
         name, group = reference.get("name", ""), reference.get("apiGroup", "")
         bind = Attributes(call.user, "bind", group, role, namespace=namespace, name=name)
+        # The verb `bind` on a role allows to grant it without having its permissions.
         if role and self._authorizer.decide(bind).allowed:
             return
         try:
@@ -94,7 +96,7 @@ def _aggregates(role: ReadOnlyObject) -> bool:
 
 
 def _only_tracks(request: Request) -> bool:
-    """Whether an update changes only what the garbage collector looks at."""
+    """Return whether an update changes only metadata for the garbage collector."""
     if request.old is None:
         return False
     return _without_tracking(request.given) == _without_tracking(request.old)

@@ -1,4 +1,4 @@
-"""Who is granted what by the bindings: an index from subjects to bindings that events keep up to date."""
+"""Index of role bindings by subject, kept up to date by the watch cache."""
 
 # upstream 1.36: pkg/registry/rbac/validation/rule.go
 from collections.abc import Iterator
@@ -14,16 +14,16 @@ from mockkube.apiserver.registry.cache import Change, ChangeType, Record
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.runtime.heavy_work import in_worker_thread
 
+# Users whose rules are cached; beyond it the whole cache is dropped.
 HOLDINGS_MAX: Final = 1024
-"""How many users' rules are remembered; beyond that all are found anew."""
 
+# `User` or `Group`, and a name; a service account is a user.
 Subject = tuple[str, str]
-"""`User` or `Group`, and a name; a service account is a user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A binding, as one of its subjects sees it."""
+    """Binding of one subject to a role."""
 
     binding: str
     position: int
@@ -34,7 +34,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A rule and where it comes from."""
+    """Rule of a user, with the binding and role it comes from."""
 
     rule: Rule
     source: str
@@ -42,14 +42,14 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """All rules a user has somewhere, and the roles they should have but that are not there."""
+    """Rules of a user in one namespace, and bound roles that do not exist."""
 
     held: tuple[Held, ...]
     missing: tuple[MissingRole, ...]
 
 
 class Grants:
-    """The bindings of a registry. It follows the cache from the first question on."""
+    """Index of the bindings of a registry. It follows the watch cache from the first request on."""
 
     def __init__(self, registry: Registry, roles: Roles) -> None:
         self._roles = roles
@@ -62,11 +62,12 @@ class Grants:
         self._holdings_at = 0
 
     def holdings(self, user: User, namespace: str) -> Holdings:
-        """The rules of a user in a namespace, those that hold everywhere first."""
+        """Return the rules of a user in a namespace, those of cluster role bindings first."""
         self._follow()
         if in_worker_thread():  # the index may change meanwhile, so what is found now is not remembered
             return self._resolve(user, namespace)
         revision = max(self._roles.revision, *(collection.revision for collection in self._collections))
+        # Any change of a role or binding invalidates all cached rules: such changes are rare, requests are not.
         if revision != self._holdings_at or len(self._holdings) >= HOLDINGS_MAX:
             self._holdings, self._holdings_at = {}, revision
         key = (user.name, user.groups, namespace)
@@ -87,7 +88,7 @@ class Grants:
         return Holdings(tuple(held), tuple(missing))
 
     def _grants(self, user: User, namespace: str) -> Iterator[Grant]:
-        """The bindings that name the user, by name; each by the first of its subjects that does."""
+        """Yield the bindings of a user by name, each for the first of its subjects that matches."""
         subjects = [("User", user.name), *(("Group", group) for group in user.groups)]
         for scope in ("", namespace) if namespace else ("",):
             index = self._index.get(scope, {})
@@ -121,7 +122,7 @@ class Grants:
             index.setdefault(subject, {}).setdefault(record.key, grant)
 
     def _grants_in(self, record: Record) -> list[tuple[Subject, Grant]]:
-        """What a binding grants; nothing if it cannot be read."""
+        """Return the grants of a binding; none if it cannot be read."""
         collection = self._collections[1 if record.namespace else 0]
         return collection.bad.attempt("RBAC", collection.kind, record.place, lambda: _read_grants(record), [])
 
@@ -135,12 +136,13 @@ def _granted_before(record: Record) -> list[tuple[Subject, Grant]]:
 
 def _read_grants(record: Record) -> list[tuple[Subject, Grant]]:
     grants = list(_grants_of(record))
+    # A malformed subject may be unhashable; it must fail here, before the index is changed.
     hash(tuple(subject for subject, _ in grants))
     return grants
 
 
 def _grants_of(record: Record) -> Iterator[tuple[Subject, Grant]]:
-    """Each subject of a binding, with what it sees of the binding."""
+    """Yield each subject of a binding with its grant."""
     binding = record.load()
     reference, namespace = binding.get("roleRef") or {}, record.namespace
     kind = "RoleBinding" if namespace else "ClusterRoleBinding"

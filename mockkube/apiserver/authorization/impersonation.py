@@ -1,7 +1,7 @@
-"""Acting as somebody else: the headers that ask for it, and what one must be allowed for it.
+"""Impersonation: parse the headers, and check the permission to act as another user.
 
-From 1.36 on a user may be allowed to do only some things as others (constrained impersonation); who has the old verb
-`impersonate` may do everything as them.
+From 1.36 on a user may be allowed only some actions as another user (constrained impersonation, KEP-5284); the old verb
+`impersonate` allows all of them.
 """
 
 # upstream 1.36: apiserver/pkg/endpoints/filters/impersonation
@@ -33,12 +33,12 @@ _AUTHENTICATION: Final = "authentication.k8s.io"
 _ACCOUNT: Final = "system:serviceaccount:"
 _ACCOUNTS: Final = "system:serviceaccounts"
 _NODE_OF_REQUESTER: Final = "authentication.kubernetes.io/node-name"
+# With that many groups or extra values, one check for `*` comes first, which may save the single ones.
 MANY: Final = 4
-"""From so many groups or values on, being allowed all of them is asked for first."""
 
 
 class Impersonation:
-    """Finds out whom a request acts as. `constrained`: the modes of 1.36 are tried before the old one."""
+    """Impersonation of users. `constrained`: try the modes of 1.36 before the old verb."""
 
     def __init__(self, authorizer: Authorizer, *, constrained: bool) -> None:
         self._authorizer = authorizer
@@ -46,7 +46,7 @@ class Impersonation:
         self._constrained = constrained
 
     def apply(self, asked: Attributes, headers: CIMultiDictProxy[str]) -> Attributes:
-        """What is asked for, as the user it is to be done as; Forbidden when the sender may not act as them."""
+        """Return the attributes with the impersonated user; raise Forbidden if that is not allowed."""
         # hot: per request, nearly always without such headers
         if not any(name[:12].lower() == "impersonate-" for name in headers):
             return asked
@@ -70,6 +70,7 @@ class Impersonation:
         try:
             return self._allowed(wanted, asked.user, None)
         except Forbidden as error:
+            # The first mode that applies explains best why the request is denied.
             raise refused or error from None
 
     def _require(self, asked: Attributes) -> None:
@@ -78,7 +79,7 @@ class Impersonation:
             raise refusal(asked, decision.reason)
 
     def _allowed(self, wanted: User, requester: User, mode: _Mode | None) -> User:
-        """The user wanted, whole, if the requester may be all of that."""
+        """Return the complete impersonated user, if the requester may impersonate all its parts."""
         verb = "impersonate" if mode is None else f"impersonate:{mode.name}"
         group = "" if mode is None else _AUTHENTICATION
         name = _name(wanted, Attributes(requester, verb, group, "users", name=wanted.name), nodes=mode is not None)
@@ -114,13 +115,13 @@ class Impersonation:
 
 @dataclass(frozen=True, slots=True)
 class _Mode:
-    """A way to act as some kind of user."""
+    """Mode of constrained impersonation, for one kind of user."""
 
     name: str
     applies: Callable[[User, User], bool]
 
     def seen(self, asked: Attributes, *, named: bool = False) -> Attributes:
-        """What is asked of the authorizer: in the mode for a pod's own node, neither node nor pod is told."""
+        """Return the attributes to check; in the mode for a pod's own node they name neither node nor pod."""
         if self.name != _OWN_NODE:
             return asked
         keys = {"authentication.kubernetes.io/associated-node-keys": tuple(sorted(asked.user.extra))}
@@ -149,21 +150,21 @@ _CONSTRAINED: Final = (
 
 
 def _node(username: str) -> str:
-    """The node of a user name; empty for others."""
+    """Return the node of a user name; empty for other users."""
     name = username.removeprefix(PREFIX)
-    return "" if name == username or names.dns_subdomain(name) else name
+    return "" if name == username or names.check_dns_subdomain(name) else name
 
 
 def _account(username: str) -> tuple[str, str] | None:
-    """Namespace and name of a service account's user name; None for others."""
+    """Return namespace and name of a service account's user name; None for other users."""
     parts = username.removeprefix(_ACCOUNT).split(":")
     if not username.startswith(_ACCOUNT) or len(parts) != 2:
         return None
-    return None if names.dns_label(parts[0]) or names.dns_subdomain(parts[1]) else (parts[0], parts[1])
+    return None if names.check_dns_label(parts[0]) or names.check_dns_subdomain(parts[1]) else (parts[0], parts[1])
 
 
 def _name(wanted: User, asked: Attributes, *, nodes: bool) -> Attributes:
-    """The name wanted, as what must be allowed."""
+    """Return the attributes to check for the user name."""
     if nodes and (node := _node(wanted.name)):
         return replace(asked, resource="nodes", name=node)
     if (account := _account(wanted.name)) is not None:
@@ -172,7 +173,7 @@ def _name(wanted: User, asked: Attributes, *, nodes: bool) -> Attributes:
 
 
 def _completed(wanted: User, *, nodes: bool) -> User:
-    """The user with the groups that follow from the name."""
+    """Return the user with the groups that follow from its name."""
     groups = wanted.groups
     if nodes and _node(wanted.name):
         groups = (NODES,)
@@ -185,10 +186,11 @@ def _completed(wanted: User, *, nodes: bool) -> User:
 
 
 def _wanted(headers: CIMultiDictProxy[str]) -> User:
-    """Who the headers name, and nothing that they do not say."""
+    """Return the user that the headers name."""
     extra: dict[str, tuple[str, ...]] = {}
     for name, value in headers.items():
         if name.lower().startswith(_EXTRA):
+            # Header names are case-insensitive and limited in characters, so extra keys are percent-encoded.
             key = unquote(name[len(_EXTRA) :].lower())
             extra[key] = (*extra.get(key, ()), value)
     name, uid = headers.get(_USER, ""), headers.get(_UID, "")
@@ -196,7 +198,7 @@ def _wanted(headers: CIMultiDictProxy[str]) -> User:
 
 
 def _nameless(wanted: User, *, constrained: bool) -> str:
-    """The complaint about headers that say everything but who."""
+    """Return the error text for headers that name no user."""
     if constrained:
         groups = ", ".join(map(quoted, wanted.groups))
         shown = f"[]string{{{groups}}}" if wanted.groups else "[]string(nil)"
@@ -212,7 +214,7 @@ def _texts(values: tuple[str, ...]) -> str:
 
 
 def _references(wanted: User) -> Iterator[str]:
-    """What older servers print of each thing to be impersonated."""
+    """Yield the object references that older servers print in errors."""
     version = f"{_AUTHENTICATION}/v1"
     yield from (f"{{Group  {group}    }}" for group in wanted.groups)
     for key, values in wanted.extra.items():

@@ -1,4 +1,4 @@
-"""What may stand in the extra fields of somebody to act as."""
+"""Validate the extra fields of an impersonated user."""
 
 # upstream 1.36: apiserver/pkg/endpoints/filters/impersonation/mode.go, validateExtra
 import re
@@ -15,7 +15,7 @@ _AT: Final = "extra.key"
 
 
 def extra_complaint(extra: Mapping[str, tuple[str, ...]]) -> str:
-    """What is wrong with the first bad entry; empty when nothing is."""
+    """Return the error text for the first invalid entry; empty if all are valid."""
     for key, values in extra.items():
         if not key:
             return "impersonating the empty string key in extra is not allowed"
@@ -32,7 +32,7 @@ def _key_complaints(key: str) -> list[FieldError]:
     host, slash, path = key.partition("/")
     if not (host and slash and path):
         return [invalid(_AT, key, 'must be a domain-prefixed path (such as "acme.io/foo")')]
-    errors = [invalid(_AT, host, text) for text in names.dns_subdomain(host)]
+    errors = [invalid(_AT, host, text) for text in names.check_dns_subdomain(host)]
     if not _PATH.fullmatch(path):
         why = f"Invalid path (regex used for validation is '{_PATH_FORM}')"
         errors.append(invalid(_AT, path, why))

@@ -1,4 +1,4 @@
-"""What a node may do: a part of its rules, and only with objects that have to do with it."""
+"""Node authorizer: kubelets may access objects that are related to their node."""
 
 # upstream 1.36: plugin/pkg/auth/authorizer/node/node_authorizer.go
 from typing import Final
@@ -18,14 +18,14 @@ _OWN: Final = frozenset({"get", "create", "update", "patch", "delete"})
 
 
 def node_of(user: User) -> str | None:
-    """The name of the node a user is; empty for one that does not say which; None for all who are no node."""
+    """Return the node name of a user; empty if the user names no node, None if it is no node."""
     if not user.name.startswith(PREFIX) or NODES not in user.groups:
         return None
     return user.name.removeprefix(PREFIX)
 
 
 class NodeAuthorizer:
-    """Decides for users that are nodes; has no opinion about others."""
+    """Authorizer for users that are nodes; it has no opinion about others."""
 
     def __init__(self, registry: Registry) -> None:
         self._caps = registry.services.caps
@@ -33,7 +33,7 @@ class NodeAuthorizer:
         self._relations = Relations(registry)
 
     def decide(self, asked: Attributes) -> Decision:
-        """Decide about a request."""
+        """Authorize a request."""
         node = node_of(asked.user)
         if node is None:
             return _SILENT
@@ -45,7 +45,7 @@ class NodeAuthorizer:
         return _ALLOWED if any(rule.allows(asked) for rule in self._rules) else _SILENT
 
     def _special(self, node: str, asked: Attributes) -> Decision | None:
-        """The decision about resources for which rules do not suffice; None for others."""
+        """Return the decision about resources for which rules are not enough; None for others."""
         match asked.group, asked.resource:
             case "", "secrets" | "configmaps":
                 return self._read(node, asked)
@@ -84,6 +84,7 @@ class NodeAuthorizer:
         return _refused("cannot get subresource") if asked.subresource else self._related(node, asked)
 
     def _read(self, node: str, asked: Attributes) -> Decision:
+        # list and watch of a single name are the kubelet's way to follow a secret or ConfigMap.
         if asked.verb not in ("get", "list", "watch"):
             return _refused("can only read resources of this type")
         if asked.subresource:
@@ -155,6 +156,7 @@ class NodeAuthorizer:
 
 def _own_node(node: str, asked: Attributes) -> Decision:
     match asked.subresource, asked.verb:
+        # NodeRestriction checks that it is the kubelet's own node; a create has no name here.
         case ("", "create" | "update" | "patch") | ("status", "update" | "patch"):
             return _ALLOWED
         case "", "get" | "list" | "watch":

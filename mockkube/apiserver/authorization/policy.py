@@ -45,7 +45,7 @@ _EVERYWHERE: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("system:service-account-issuer-discovery", ("Group system:serviceaccounts",)),
     ("system:cluster-trust-bundle-discovery", ("Group system:serviceaccounts",)),
 )
-"""Who has which cluster role; controllers have the role of their name besides."""
+"""Cluster roles and their subjects; controllers have the role of their name besides."""
 
 _READER: Final = "extension-apiserver-authentication-reader"
 _LEADING: Final = "system::leader-locking-"
@@ -59,7 +59,7 @@ _IN_NAMESPACES: Final[tuple[tuple[str, str, str, tuple[str, ...]], ...]] = (
     ("kube-system", f"{_CONTROLLER}cloud-provider", "", ("ServiceAccount cloud-provider",)),
     ("kube-system", f"{_CONTROLLER}token-cleaner", "", ("ServiceAccount token-cleaner",)),
 )
-"""Namespace and name of a binding, the role where it has another name, and who has it."""
+"""Namespace and name of a binding, the role if it has another name, and its subjects."""
 
 
 @dataclass(slots=True)
@@ -72,12 +72,12 @@ class _Role:
 
 
 def node_rules(caps: Capabilities) -> tuple[Rule, ...]:
-    """What every node may do, as far as it is not asked what the object has to do with the node."""
+    """Return the rules of every node, which the node authorizer restricts to related objects."""
     return next(tuple(role.rules) for role in _roles(caps) if role.name == NODE)
 
 
 def objects(caps: Capabilities) -> Iterator[Object]:
-    """Every role, then every binding."""
+    """Yield every role, then every binding."""
     roles = _roles(caps)
     labelled: dict[str, list[_Role]] = {}
     for role in sorted(roles, key=lambda role: role.name):
@@ -89,7 +89,7 @@ def objects(caps: Capabilities) -> Iterator[Object]:
 
 @lru_cache(maxsize=64)
 def _roles(caps: Capabilities) -> tuple[_Role, ...]:
-    """The roles as the table has them for such a server; not to be changed."""
+    """Return the roles of the table for such a server; callers must not change them."""
     text = pkgutil.get_data(__package__, "data/roles.txt")
     assert text is not None, "the table of roles is part of the package"
     roles: list[_Role] = []
@@ -106,7 +106,7 @@ def _roles(caps: Capabilities) -> tuple[_Role, ...]:
 
 
 def _applying(words: list[str], caps: Capabilities) -> list[str]:
-    """The words of a line without its conditions; none at all where one of those does not hold."""
+    """Return the words of a line without its conditions; none if a condition is not met."""
     holds = all(_holds(word[1:], caps) for word in words if word[0] == "?")
     return [word for word in words if word[0] != "?"] if holds else []
 
@@ -160,7 +160,7 @@ def _role_object(role: _Role, labelled: dict[str, list[_Role]]) -> Object:
 
 
 def _gathered(role: _Role, labelled: dict[str, list[_Role]]) -> Iterable[Rule]:
-    """The rules of a role, which may be those of others, each once."""
+    """Return the rules of a role, or those of the roles it aggregates, each once."""
     if not role.gathers:
         return role.rules
     found: dict[Rule, None] = {}
@@ -172,6 +172,7 @@ def _gathered(role: _Role, labelled: dict[str, list[_Role]]) -> Iterable[Rule]:
 def _bindings(roles: set[str]) -> Iterator[Object]:
     everywhere = [(name, subjects) for name, subjects in _EVERYWHERE if name in roles]
     in_namespaces = {name for _, name, _, _ in _IN_NAMESPACES}
+    # Every controller role without a namespaced binding belongs to the service account of that name.
     controllers = sorted(name for name in roles if name.startswith(_CONTROLLER) and name not in in_namespaces)
     everywhere += [(name, (f"ServiceAccount {name.removeprefix(_CONTROLLER)}",)) for name in controllers]
     for name, subjects in everywhere:

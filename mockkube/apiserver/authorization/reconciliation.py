@@ -1,7 +1,7 @@
-"""What a server adds to roles and bindings that are already there: what they lack of those of a new cluster.
+"""Reconcile stored roles and bindings with the default ones: add what is missing.
 
-A newer version gives its components new rights this way. What an administrator added stays; what they took away comes
-back, unless they marked the object as their own.
+This is how a newer version gives its components new permissions. Additions of an administrator stay; what they removed
+is added again, unless they set the autoupdate annotation to "false".
 """
 
 # upstream 1.36: component-helpers/auth/rbac/reconciliation
@@ -15,19 +15,20 @@ AUTO_UPDATE: Final = "rbac.authorization.kubernetes.io/autoupdate"
 
 
 def protected(stored: ReadOnlyObject) -> bool:
-    """Whether an administrator wants the object to stay as it is."""
+    """Return whether an administrator has disabled updates of the object."""
     return (stored["metadata"].get("annotations") or {}).get(AUTO_UPDATE) == "false"
 
 
 def refers_elsewhere(stored: ReadOnlyObject, expected: ReadOnlyObject) -> bool:
-    """Whether a binding is to another role than it should be: it can only be made anew."""
+    """Return whether a binding refers to another role than expected, so that it must be replaced."""
     return bool(stored.get("roleRef") != expected.get("roleRef"))
 
 
 def reconciled(stored: ReadOnlyObject, expected: ReadOnlyObject) -> Object:
-    """The stored object with what it lacks; equal to it when it lacks nothing."""
+    """Return the stored object with what it lacks; equal to it if it lacks nothing."""
     metadata = dict(stored["metadata"])
     for field in ("labels", "annotations"):
+        # Stored values win, so that an administrator can change labels and annotations.
         metadata[field] = {**expected["metadata"][field], **(metadata.get(field) or {})}
     whole = {**stored, "metadata": metadata}
     if "roleRef" in expected:
@@ -55,7 +56,7 @@ def _lacking_rules(stored: ReadOnlyObject, expected: ReadOnlyObject) -> list[Obj
 
 
 def _with_selectors(role: Object, expected: ReadOnlyObject | None) -> Object:
-    """The role gathering what it should besides what it does; or nothing, if it should not gather."""
+    """Return the role with the expected aggregation selectors added, or without aggregation if none is expected."""
     if expected is None:
         return {field: value for field, value in role.items() if field != "aggregationRule"}
     there = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or []

@@ -1,4 +1,4 @@
-"""The words in which a request is refused."""
+"""Errors of authorization: Forbidden, in upstream's words."""
 
 # upstream 1.36: apiserver/pkg/endpoints/handlers/responsewriters/errors.go
 from mockkube.api.errors import Forbidden
@@ -9,7 +9,8 @@ _HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 def refusal(asked: Attributes, reason: str) -> Forbidden:
-    """The refusal of a request, for a reason if there is one to tell."""
+    """Return the Forbidden error for a denied request, with the reason if there is one."""
+    # upstream escapes the message for browsers, but not the reason.
     why = _what(asked).translate(_HTML)
     return Forbidden.object(asked.group, asked.resource, asked.name, f"{why}: {reason}" if reason else why)
 

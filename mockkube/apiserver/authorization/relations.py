@@ -1,31 +1,31 @@
-"""What an object has to do with a node: mostly, that a pod there uses it."""
+"""Relations between objects and nodes, mostly that a pod on the node uses the object."""
 
 # upstream 1.36: plugin/pkg/auth/authorizer/node/graph.go
-# differs: upstream keeps a graph; here the pods of the node are looked at when a node asks
+# differs: upstream maintains a graph; here the pods of the node are searched on each request.
 from collections.abc import Iterator
 
-from mockkube.api.kinds.core.pod.secret_references import secret_names
+from mockkube.api.kinds.core.pod.secret_references import visit_pod_secret_names
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.matching.pod_claims import volume_claims
 
 _MIRROR = "kubernetes.io/config.mirror"
+# Resources with a nodeName of their own, and their groups.
 _BY_FIELD = {
     "volumeattachments": "storage.k8s.io",
     "resourceslices": "resource.k8s.io",
     "podcertificaterequests": "certificates.k8s.io",
 }
-"""What names its node itself, and its group."""
 
 
 class Relations:
-    """Looks relations up in a registry."""
+    """Relations between the objects of a registry and nodes."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
 
     def related(self, node: str, plural: str, namespace: str, name: str) -> bool:
-        """Whether the object has to do with the node."""
+        """Return whether the object is related to the node."""
         match plural:
             case "pods":
                 return self._spec("", plural, namespace, name).get("nodeName") == node
@@ -43,12 +43,13 @@ class Relations:
         return {} if record is None else record.load().get("spec") or {}
 
     def _pods(self, node: str, namespace: str) -> Iterator[ReadOnlyObject]:
-        """The pods on the node that were not made by the node itself."""
+        """Yield the pods on the node, except for mirror pods."""
         pods = self._registry.stored("", "pods")
         assert pods is not None, "every server has pods"
         for record in pods.collection.range(pods.prefix(namespace)):
             if record.fields.get("spec.nodeName") == node:
                 pod = record.load()
+                # The kubelet creates mirror pods, so they must not give it access to anything.
                 if _MIRROR not in (pod["metadata"].get("annotations") or {}):
                     yield pod
 
@@ -58,7 +59,7 @@ class Relations:
         return any(name in _used(pod, "persistentvolumeclaims") for pod in self._pods(node, claim.get("namespace", "")))
 
     def _volumes_with(self, namespace: str, secret: str) -> Iterator[ReadOnlyObject]:
-        """The volumes that need a secret to be mounted."""
+        """Yield the bound volumes that need a secret to be mounted."""
         volumes = self._registry.stored("", "persistentvolumes")
         assert volumes is not None, "every server has persistent volumes"
         for record in tuple(volumes.collection.records.values()):
@@ -82,12 +83,12 @@ def _secrets_of_volume(spec: ReadOnlyObject) -> Iterator[tuple[str, str]]:
 
 
 def _used(pod: ReadOnlyObject, plural: str) -> set[str]:
-    """The names of what a pod uses of a resource in its namespace."""
+    """Return the names of the objects of a resource that a pod uses in its namespace."""
     match plural:
         case "serviceaccounts":
             return {pod["spec"].get("serviceAccountName", "")} - {""}
         case "secrets":
-            return set(secret_names(pod["spec"]))
+            return set(visit_pod_secret_names(pod["spec"]))
         case "configmaps":
             return set(_config_maps(pod["spec"]))
         case "persistentvolumeclaims":

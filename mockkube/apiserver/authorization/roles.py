@@ -1,4 +1,4 @@
-"""The rules of roles, compiled once for each state of a role."""
+"""Rules of roles, compiled once for each state of a role."""
 
 from collections.abc import Callable, Sequence
 from threading import local
@@ -16,7 +16,7 @@ GROUP: Final = "rbac.authorization.k8s.io"
 
 
 class MissingRole(Exception):
-    """A binding refers to a role that is not there."""
+    """Error when a binding refers to a role that does not exist."""
 
     def __init__(self, plural: str, name: str) -> None:
         super().__init__(f'{plural}.{GROUP} "{name}" not found')
@@ -25,7 +25,7 @@ class MissingRole(Exception):
 
 
 class _Gathered(local):
-    """What roles gather as of a revision; each thread has its own, which another cannot change while it gathers."""
+    """Rules of aggregated roles at a revision. Each thread has its own, because computing them changes it."""
 
     def __init__(self) -> None:
         self.rules: dict[str, tuple[Rule, ...]] = {}
@@ -33,12 +33,12 @@ class _Gathered(local):
 
 
 class Roles:
-    """The roles and cluster roles of a registry."""
+    """Roles and cluster roles of a registry."""
 
     def __init__(self, registry: Registry) -> None:
         self._resources = {plural: resource_of(registry, plural) for plural in ("roles", "clusterroles")}
+        # Compiled rules by key; None for an aggregated role, whose rules change with other roles.
         self._compiled: dict[str, tuple[Record, tuple[Rule, ...] | None]] = {}
-        """The rules of roles that were asked for; None for what a role gathers, which changes with others."""
         self._gathered = _Gathered()
         for resource in self._resources.values():
             resource.collection.listeners[self._forget] = None
@@ -48,11 +48,11 @@ class Roles:
 
     @property
     def revision(self) -> int:
-        """The revision of the newest change of any role."""
+        """Revision of the newest change of any role."""
         return max(resource.collection.revision for resource in self._resources.values())
 
     def rules(self, reference: ReadOnlyObject, namespace: str) -> Sequence[Rule]:
-        """The rules of the role a binding of this namespace refers to; MissingRole when there is none."""
+        """Return the rules of the role that a binding in this namespace refers to; raise MissingRole."""
         plural = "roles" if reference.get("kind") == "Role" else "clusterroles"
         name = reference.get("name", "")
         record = self._resources[plural].record(namespace, name)
@@ -75,8 +75,8 @@ class Roles:
         return collection.bad.attempt("RBAC", collection.kind, record.place, read, otherwise)
 
     def _aggregated(self, record: Record) -> tuple[Rule, ...]:
-        """What a role gathers from others, as long as no cluster role changes."""
-        # differs: upstream a controller writes it into the role; here it holds whatever controllers run
+        """Return the rules of an aggregated role, cached until a cluster role changes."""
+        # differs: upstream a controller writes the rules into the role; here they apply whatever controllers run.
         revision = self._resources["clusterroles"].collection.revision
         known = self._gathered
         if revision != known.revision:
@@ -101,13 +101,13 @@ def _compile(role: ReadOnlyObject) -> tuple[Rule, ...] | None:
 
 
 def selectors_of(role: ReadOnlyObject) -> list[LabelSelector]:
-    """The selectors of an aggregation rule."""
+    """Return the selectors of an aggregation rule."""
     rule = role.get("aggregationRule") or {}
     return [from_label_selector(selector) for selector in rule.get("clusterRoleSelectors") or ()]
 
 
 def resource_of(registry: Registry, plural: str) -> Resource:
-    """A resource of this group, which every server has."""
+    """Return a resource of this group, which every server has."""
     resource = registry.stored(GROUP, plural)
     assert resource is not None, f"every server has {plural}"
     return resource

@@ -1,4 +1,4 @@
-"""A request as an authorizer sees it, and a rule that allows some of them."""
+"""Rules of roles, and whether they allow a request."""
 
 # upstream 1.36: plugin/pkg/auth/authorizer/rbac/rbac.go, pkg/apis/rbac/v1/evaluation_helpers.go
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ ALL: Final = "*"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule of a role."""
+    """Rule of a role (upstream: PolicyRule)."""
 
     verbs: tuple[str, ...]
     groups: tuple[str, ...] = ()
@@ -24,12 +24,12 @@ class Rule:
 
     @classmethod
     def read(cls, rule: ReadOnlyObject) -> "Rule":
-        """The rule of a role object."""
+        """Read the rule of a role object."""
         names = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
         return cls(*(tuple(rule.get(name) or ()) for name in names))
 
     def to_object(self) -> Object:
-        """The rule as it stands in a role."""
+        """Return the rule as in a role object."""
         parts = {
             "verbs": self.verbs,
             "apiGroups": self.groups,
@@ -40,7 +40,7 @@ class Rule:
         return {name: list(values) for name, values in parts.items() if values}
 
     def allows(self, asked: Attributes) -> bool:
-        """Whether the rule allows this."""
+        """Return whether the rule allows the request."""
         # hot: per request and rule of its user
         if asked.verb not in self.verbs and ALL not in self.verbs:
             return False
@@ -59,7 +59,7 @@ class Rule:
         return bool(asked.subresource) and f"*/{asked.subresource}" in resources
 
     def __str__(self) -> str:
-        """The rule as Go prints it in a message."""
+        """Return the rule as Go prints it in messages."""
         parts = {
             "APIGroups": self.groups,
             "Resources": self.resources,
@@ -71,7 +71,7 @@ class Rule:
 
 
 def go_list(texts: Iterable[str]) -> str:
-    """Several texts as Go prints them, quoted."""
+    """Return texts as Go prints a list of quoted strings."""
     return f"[{' '.join(map(quoted, texts))}]"
 
 

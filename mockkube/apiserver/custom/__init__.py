@@ -1,6 +1,6 @@
-"""Serving of custom resources: what stored CustomResourceDefinitions bring along is served like built-in kinds.
+"""Custom resources: serve what stored CustomResourceDefinitions define, like built-in kinds.
 
-Read `definitions` first: it follows the stored definitions and tells the registry what to serve. A `CustomResource`
-is a `Resource` whose objects are read by the schema of their definition; `strategy` is what writes to it go through.
-What a definition means, without any store, is `mockkube.api.custom`.
+Read `definitions` first: it follows the stored CRDs and registers their resources. A `CustomResource` is a `Resource`
+whose objects are decoded by the schema of their CRD; `strategy` validates writes. What a CRD means, without any store,
+is in `mockkube.api.custom`.
 """

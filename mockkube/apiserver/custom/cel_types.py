@@ -1,4 +1,4 @@
-"""A structural schema as the types and sizes that rules in CEL are checked with."""
+"""CEL types and size limits of a structural schema, for compiling validation rules."""
 
 # upstream 1.36: apiserver/pkg/cel/common/schemas.go, apiserver/pkg/cel/{types,escaping,limits}.go
 
@@ -13,6 +13,7 @@ from mockkube_cel.types import CelType
 
 from mockkube.api.custom.structural import Structural
 
+# Maximum size of a request, which bounds every value without a limit of its own.
 REQUEST_BYTES_MAX: Final = 3 * 1024 * 1024
 _TEXT_MAX: Final = REQUEST_BYTES_MAX - 2
 _RESERVED: Final = frozenset(
@@ -29,7 +30,7 @@ _SCALARS: Final = {"boolean": (types.BOOL, 4), "number": (types.DOUBLE, 1), "int
 
 
 def escape(name: str) -> str | None:
-    """Return the identifier that stands for a field's name; None if none can."""
+    """Return the CEL identifier of a field name; None if it has none."""
     if not name or name[0].isdigit() or re.search(r"[^a-zA-Z0-9\-./_]", name):
         return None
     if name in _RESERVED:
@@ -39,7 +40,10 @@ def escape(name: str) -> str | None:
 
 @dataclass(slots=True, eq=False)
 class Declared:
-    """The type of what a schema describes. `bytes_min` is its least size as JSON, `size_max` its greatest length."""
+    """Type of a schema (upstream: DeclType).
+
+    `bytes_min` is the minimum size of a value as JSON, `size_max` its maximum length.
+    """
 
     type: CelType
     bytes_min: int
@@ -49,20 +53,20 @@ class Declared:
     element: "Declared | None" = None
 
     def step(self, name: str) -> "Declared | None":
-        """The type one step further along a path."""
+        """Return the type one step further on a path."""
         if name in ("@items", "@values"):
             return self.element
         return self.key if name == "@keys" else self.fields.get(name)
 
 
 class Declarer:
-    """Declares the types of one schema; the messages gather in it."""
+    """Builder of the types of one schema; collects the message types."""
 
     def __init__(self) -> None:
         self.messages: dict[str, Mapping[str, CelType]] = {}
 
     def declare(self, schema: Structural, name: str, *, whole: bool = False) -> Declared | None:
-        """Return the type of a schema, a message being called `name`; None if expressions cannot see it."""
+        """Return the type of a schema, called `name` if it is a message; None if expressions cannot access it."""
         if schema.int_or_string:
             return Declared(types.DYN, 1, _text_max(schema, 4))
         if whole:
@@ -85,6 +89,7 @@ class Declarer:
         if element is None:
             return None
         most = schema.raw.get("maxItems")
+        # Without a limit: as many of the smallest elements as a request can hold, with a comma each.
         size = max(most, 0) if most is not None else _TEXT_MAX // (element.bytes_min + 1)
         return Declared(types.list_of(element.type), 2, size, element=element)
 
@@ -93,6 +98,7 @@ class Declarer:
         if element is None:
             return None
         most = schema.raw.get("maxProperties")
+        # Each entry also has a key of at least two quotes, a colon and a comma.
         size = max(most, 0) if most is not None else _TEXT_MAX // (element.bytes_min + 6)
         kind = types.map_of(types.STRING, element.type)
         return Declared(kind, 2, size, key=Declared(types.STRING, 2), element=element)
@@ -106,6 +112,7 @@ class Declarer:
                 continue
             if identifier is not None:
                 fields[identifier] = declared
+            # Only required fields without a default add to the minimum size.
             if own in required and each.default is None:
                 size += len(own.encode()) + declared.bytes_min + 4
         self.messages[name] = {own: declared.type for own, declared in fields.items()}
@@ -125,13 +132,13 @@ def _text(schema: Structural) -> Declared:
 
 
 def _text_max(schema: Structural, bytes_per_character: int) -> int:
-    """The greatest size of a text: its own, else what a request can hold."""
+    """Return the maximum size of a string: its own limit, else what a request can hold."""
     most = schema.raw.get("maxLength")
     return _TEXT_MAX if most is None else max(most, 0) * bytes_per_character
 
 
 class Sizes(Mapping[Path, Size]):
-    """The sizes within a declared variable, by path; looked up, for there is no end to them."""
+    """Size limits of values by path, computed when looked up, because recursive paths are unlimited."""
 
     def __init__(self, root: Declared) -> None:
         self._root = root

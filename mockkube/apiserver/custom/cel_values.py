@@ -1,4 +1,4 @@
-"""JSON as the values that rules in CEL compute with, as the schema types it."""
+"""Convert JSON to CEL values by a structural schema."""
 
 # upstream 1.36: apiserver/pkg/cel/common/valuesunstructured.go
 
@@ -19,7 +19,7 @@ _DAYS: Final = re.compile(r"(\d+)\s*([dw])")
 
 
 def to_cel(value: Any, schema: Structural) -> Any:
-    """Return the value for CEL; an error, which is a value too, where it does not fit the schema."""
+    """Return the CEL value; an error value if it does not fit the schema."""
     if value is None:
         return None if schema.nullable else CelError("invalid data, got null for schema with nullable=false")
     if schema.int_or_string:
@@ -85,7 +85,7 @@ def _text(value: Any, form: str) -> Any:
 
 
 def _duration(text: str) -> Duration | CelError:
-    """Days and weeks are known here beside Go's own units."""
+    """Parse a duration in Go's units, or in days and weeks."""
     if (found := parse_duration(text)) is not None:
         return found
     days = [int(count) * _NANOS[unit] for count, unit in _DAYS.findall(text.lower())]

@@ -1,4 +1,4 @@
-"""Conversion webhooks: servers elsewhere that make objects of one version of a definition into those of another."""
+"""Conversion webhooks: convert objects between the versions of a CRD."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ import orjson
 from mockkube.api.custom.definition import Definition
 from mockkube.api.errors import ApiError
 from mockkube.api.fields import FieldError
-from mockkube.api.patching.gotext import go_type, json_kind
+from mockkube.api.patching.gotext import go_type, json_kind_name
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.metadata import validate_annotations
@@ -22,16 +22,16 @@ _KIND: Final = "ConversionReview"
 _SCHEME: Final = "k8s.io/apiserver/pkg/util/webhook/client.go:71"
 _VERSIONS: Final = ("v1", "v1beta1")
 _SECONDS: Final = 30.0
+# Metadata that a webhook may change; everything else is kept as before.
 _CHANGEABLE: Final = ("labels", "annotations")
-"""What a webhook may change of the metadata: the rest is kept as it was."""
 
 
 class _Bad(Exception):
-    """What a webhook answered is no conversion; the text says why."""
+    """Error for an invalid response of a conversion webhook; the text has the reason."""
 
 
 class Converter:
-    """Asks the webhook of one definition."""
+    """Conversion webhook of one CRD."""
 
     def __init__(self, definition: Definition, services: Services) -> None:
         self._services = services
@@ -42,7 +42,7 @@ class Converter:
         self._version = next((one for one in webhook["conversionReviewVersions"] if one in _VERSIONS), "")
 
     async def convert(self, objects: Sequence[ReadOnlyObject], target: str) -> list[Object]:
-        """The objects, none of which is of this apiVersion, in it. All are asked about at once."""
+        """Convert objects of other versions to this apiVersion, with a single call."""
         if not objects:
             return []
         about = f"conversion webhook for {self._about(objects, target)}"
@@ -73,12 +73,13 @@ class Converter:
         }  # fmt: skip
 
     def _objects(self, answer: Any, uid: str) -> Sequence[Any]:
-        """The converted objects of an answer."""
+        """Return the converted objects of a response."""
         given = answer if isinstance(answer, dict) else {}
         _check_review(given, self._version)
         response = given.get("response")
         if not isinstance(response, dict):
             raise _Bad("no response provided")
+        # Reviews of v1beta1 do not require the uid in the response.
         if self._version == "v1" and response.get("uid", "") != uid:
             raise _Bad(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
         result = response.get("result") or {}
@@ -88,7 +89,10 @@ class Converter:
         return response.get("convertedObjects") or ()
 
     def _checked(self, before: ReadOnlyObject, after: Any, target: str, about: str, index: int | None) -> Object:
-        """A converted object with the metadata it had, all but what may change. `index`: in what was asked at once."""
+        """Return a converted object with its original metadata, except for what may change.
+
+        `index`: its position, if several objects were converted.
+        """
         of_many = index is not None
         at = f"at index {index or 0}"
         what = f"converted object {at}" if of_many else "object"
@@ -111,12 +115,12 @@ def _told(where: str) -> Iterator[None]:
 
 
 def failed(why: str) -> ApiError:
-    """The error of a conversion that nobody made."""
+    """Return the error of a failed conversion."""
     return result_without_reason(500, why)
 
 
 def _check_review(answer: ReadOnlyObject, version: str) -> None:
-    """What came back must be a review, in the version that was sent."""
+    """Check that the response is a review in the version of the request."""
     given, kind = answer.get("apiVersion", ""), answer.get("kind", "")
     if kind != _KIND or given not in [f"{_GROUP}/{one}" for one in _VERSIONS]:
         raise _Bad(f'no kind "{kind}" is registered for version "{given}" in scheme "{_SCHEME}"')
@@ -126,9 +130,9 @@ def _check_review(answer: ReadOnlyObject, version: str) -> None:
 
 
 def _unreadable(after: Any) -> str:
-    """Why what was converted is no object."""
+    """Return why a converted value is no object; empty if it is one."""
     if not isinstance(after, dict):
-        return f"json: cannot unmarshal {json_kind(after)} into Go value of type map[string]interface {{}}"
+        return f"json: cannot unmarshal {json_kind_name(after)} into Go value of type map[string]interface {{}}"
     return "" if after.get("kind") else f"Object 'Kind' is missing in '{orjson.dumps(after).decode()}'"
 
 
@@ -165,8 +169,8 @@ def _metadata(before: ReadOnlyObject, after: ReadOnlyObject) -> Object:
             if not isinstance(text, str):
                 raise _Bad(f"metadata.{name}[{key}] must be a string, but is {go_type(text)} in converted object")
         if texts != metadata.get(name, {}) and (errors := _complaints(name, texts)):
-            told = ", ".join(map(str, errors))
-            raise _Bad(f"[{told}]" if len(errors) > 1 else told)
+            joined = ", ".join(map(str, errors))
+            raise _Bad(f"[{joined}]" if len(errors) > 1 else joined)
         metadata[name] = texts
     return metadata
 

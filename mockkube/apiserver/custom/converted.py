@@ -1,5 +1,7 @@
-"""A custom resource whose versions a webhook converts: each version judges its own objects, and what is stored stays as
-it was written until somebody asks for it in another version.
+"""Custom resource with a conversion webhook.
+
+Each version validates its own objects. Stored objects stay in the version in which they were written until they are
+read in another one.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,14 +20,14 @@ from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.resource import Services, T
 
+# Converted records that are cached, so that lists and watches do not call the webhook again for each client.
 _KNOWN_MAX: Final = 16_384
-"""How many converted records are remembered."""
+# Objects converted for a decision that are cached, until the decision is repeated with them.
 _DECIDED_MAX: Final = 256
-"""How many objects that were converted for a decision are remembered."""
 
 
 class Unconverted(ApiError):
-    """An object is needed in another version, and nobody has been asked for it yet."""
+    """Signal that an object is needed in another version, and must be converted first."""
 
     def __init__(self, obj: Object, target: str) -> None:
         super().__init__(f"{obj['apiVersion']}, Kind={obj['kind']} has not been converted to {target}")
@@ -33,7 +35,7 @@ class Unconverted(ApiError):
 
 
 class Conversions:
-    """What the webhook of a definition made of objects."""
+    """Cache of objects converted by the webhook of a CRD."""
 
     def __init__(self, converter: Converter, codec: CustomCodec) -> None:
         self._converter = converter
@@ -44,20 +46,21 @@ class Conversions:
         self._objects: BoundedCache[tuple[str, bytes], bytes] = BoundedCache(_DECIDED_MAX, size_of=len)
 
     async def convert(self, objects: Sequence[Object], target: str) -> list[Object]:
-        """The objects in another version, as far as that knows them."""
+        """Convert objects to another version, and drop fields that it does not have."""
         return [self._codec.read(one, []) for one in await self._converter.convert(objects, target)]
 
     def record(self, record: Record, target: str) -> Record | None:
-        """What a stored record became."""
+        """Return the cached conversion of a stored record."""
         return self._records.get((target, record.key, record.revision)) if record.revision else None
 
     def remember(self, record: Record, target: str) -> None:
-        """Keep what a stored record became."""
+        """Cache the conversion of a stored record."""
+        # Results of dry runs have no revision that would identify their state.
         if record.revision:
             self._records.put((target, record.key, record.revision), record)
 
     def moved(self, obj: Object, target: str) -> Object:
-        """An object in another version; Unconverted if that is to be asked for."""
+        """Return the object in another version; raise Unconverted if it must be converted first."""
         if obj["apiVersion"] == target:
             return obj
         known = self._objects.get((target, orjson.dumps(obj)))
@@ -66,7 +69,7 @@ class Conversions:
         return encoding.loads(known)
 
     async def decided(self, decide: Callable[[], Awaitable[T]]) -> T:
-        """What is decided once everything it converts is known."""
+        """Repeat the decision until everything it converts is cached, and return its result."""
         while True:
             try:
                 return await decide()
@@ -76,21 +79,22 @@ class Conversions:
 
 
 class ConvertedTrackers(CustomTrackers):
-    """Tracks who manages fields; the webhook converts what was managed in another version."""
+    """Managed-fields updaters that convert by the webhook."""
 
     def __init__(self, definition: Definition, codec: CustomCodec, conversions: Conversions) -> None:
         super().__init__(definition, codec)
         self._conversions = conversions
 
     def moved(self, obj: Object, origin: str, target: str) -> Object:
-        """The object in another version; what has no name yet has nothing to convert."""
+        """Convert the object; one without a name is only relabelled."""
+        # The empty object that a creation is compared with has no name and no fields to convert.
         if not (obj.get("metadata") or {}).get("name"):
             return {**obj, "apiVersion": target}
         return self._conversions.moved({**obj, "apiVersion": origin}, target)
 
 
 class ConvertedResource(CustomResource):
-    """One version of such a definition. Its records are of the version they were stored in."""
+    """One version of a CRD with a conversion webhook. Its records are in the version in which they were stored."""
 
     converted = True
 
@@ -113,35 +117,33 @@ class ConvertedResource(CustomResource):
         if head in (None, self.head):
             return super()._record(key, revision, body, foreign=foreign)
         namespace, _, name = key[len(self.collection.prefix) :].rpartition("/")
+        # Keeps the stored version; the record counts as foreign, so that the next write migrates it.
         return Record(key, name, namespace, revision, head, body[len(head) :], self.index, foreign=True)
 
     def revise(self, obj: Object) -> Object:
-        """What the definition makes of an object that was stored under another one: it stays in its version."""
+        """Decode an object that was stored under an older state of the CRD; it stays in its version."""
         known = self.definition.of_api_version(obj["apiVersion"])
         return self.revised(obj, known or self.custom_version)
 
     def stored(self, obj: Object) -> Object:
-        """An object of this version, which judges it before it is stored in another."""
+        """Return the object unchanged: this version validates it before it is converted for storing."""
         return obj
 
     def served(self, obj: Object) -> Object:
-        """The object in this version."""
         return self._conversions.moved(obj, self.api_version)
 
     def judged(self, obj: Object) -> Object:
-        """The object in this version."""
         return self._conversions.moved(obj, self.api_version)
 
     def tail(self, record: Record) -> bytes:
-        """The JSON of a record in this version, without kind and apiVersion."""
         return record.tail if record.head == self.head else super().tail(record)
 
     async def seen(self, record: Record) -> Record:
-        """The record in this version, as the webhook converts it now."""
+        """Convert the record with the webhook, without the cache."""
         return record if record.head == self.head else (await self._asked([record]))[record]
 
     async def all_seen(self, records: Sequence[Record], *, anew: bool = False) -> Sequence[Record]:
-        """The records in this version: the webhook is asked for all at once that it has to be asked for."""
+        """Convert the records, all that are not cached with a single call."""
         foreign = [one for one in records if one.head != self.head]
         if not foreign:
             return records
@@ -151,7 +153,7 @@ class ConvertedResource(CustomResource):
         return [found.get(one, one) for one in records]
 
     async def _asked(self, records: Sequence[Record]) -> dict[Record, Record]:
-        """What the records become."""
+        """Convert the records with the webhook, and cache the results."""
         objects = await self._conversions.convert([one.load() for one in records], self.api_version)
         made = {one: self._made(one, obj) for one, obj in zip(records, objects, strict=True)}
         for record in made.values():
@@ -166,7 +168,6 @@ class ConvertedResource(CustomResource):
         )
 
     async def laid_down(self, obj: Object) -> Object:
-        """The object in the version in which it is stored."""
         if obj["apiVersion"] == self.home.api_version:
             return obj
         (converted,) = await self._conversions.convert([obj], self.home.api_version)
@@ -174,5 +175,4 @@ class ConvertedResource(CustomResource):
         return converted
 
     async def decided(self, decide: Callable[[], T], size: int = 0) -> T:
-        """What is decided once everything it converts is known."""
         return await self._conversions.decided(lambda: self.services.heavy.run(size, decide))

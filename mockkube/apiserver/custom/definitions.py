@@ -1,4 +1,4 @@
-"""The stored definitions, followed: their names are granted, what they define is served, and goes when they go."""
+"""CRD controller: accept names of CRDs, serve established ones, finalize deleted ones."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/controller/{status,establish,finalizer},
 # apiextensions-apiserver/pkg/apiserver/customresource_handler.go
@@ -37,29 +37,29 @@ from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Call, Resource
 from mockkube.runtime.heavy_work import HEAVY_BYTES_MIN
 
+# Time that watches stay open after their resource changed, so that clients see why they end.
 GRACE_SECONDS: Final = 1.0
-"""How long watches outlive what they were opened on."""
 _AGENT: Final = "kube-apiserver"
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 
 
 class Definitions:
-    """Keeps a registry serving what the stored definitions define."""
+    """Controller of the stored CRDs of a registry."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._reader = SchemaReader(registry.services.caps.version, found_in)
+        # Resource in the storage version, by the name of its CRD.
         self._served: dict[str, CustomResource] = {}
-        """The resource of the storage version, by the name of its definition."""
+        # Listeners for the deletion of the last objects of CRDs that are being deleted.
         self._ending: dict[str, Listener] = {}
-        """What listens for the last objects of definitions that are being deleted."""
+        # Functions that end watches on resources that changed or are gone.
         self._outdated: list[Sequence[Callable[[], None]]] = []
-        """What ends the watches on what is no longer served, or not as it was."""
         self._pending: dict[str, None] = {}
         self._wake = asyncio.Event()
 
     def published(self) -> Mapping[GroupVersionKind, ReadOnlyObject]:
-        """The schemas of what is served."""
+        """Return the OpenAPI schemas of the served versions."""
         return {
             GroupVersionKind(home.group, version.name, home.kind.kind): version.schema
             for home in self._served.values()
@@ -68,14 +68,14 @@ class Definitions:
         }
 
     async def start(self) -> None:
-        """Serve what was defined before, and listen from now on."""
+        """Serve the existing CRDs, and follow changes from now on."""
         collection = self._resource.collection
         collection.listeners[self._changed] = None
         for record in tuple(collection.records.values()):
             await self._try(record.name)
 
     async def run(self) -> None:
-        """See to definitions that change, until cancelled."""
+        """Reconcile changed CRDs until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 await self._wake.wait()
@@ -84,22 +84,22 @@ class Definitions:
                 await self.step()
 
     async def _end(self, watches: Sequence[Callable[[], None]]) -> None:
-        """End watches, but give their clients the time to learn why."""
+        """End watches after the grace period."""
         await self._registry.services.clock.sleep(GRACE_SECONDS)
         for end in watches:
             end()
 
     def ready(self) -> bool:
-        """Whether a definition waits to be seen to."""
+        """Return whether a CRD is queued."""
         return bool(self._pending)
 
     @property
     def busy(self) -> bool:
-        """Whether a definition waits to be seen to, or is in hand."""
+        """Whether a CRD is queued or being processed."""
         return self._wake.is_set()
 
     async def step(self) -> None:
-        """See to one definition."""
+        """Reconcile one CRD."""
         name = next(iter(self._pending), None)
         if name is not None:
             del self._pending[name]
@@ -108,7 +108,7 @@ class Definitions:
             self._wake.clear()
 
     async def _try(self, name: str) -> None:
-        """See to a definition; a bad one must not keep the others from being served."""
+        """Reconcile a CRD; log errors, so that a bad CRD does not keep others from being served."""
         try:
             await self.ensure(name)
         except ApiError as error:
@@ -117,7 +117,7 @@ class Definitions:
             self._registry.services.cache.bad.fail("Definitions", "customresourcedefinitions", name, error)
 
     async def ensure(self, name: str) -> None:
-        """Bring a definition to where it is served, or gone."""
+        """Reconcile one CRD: accept its names and serve it, or finalize it."""
         obj = self._stored(name)
         if obj is None:
             return
@@ -143,7 +143,7 @@ class Definitions:
         return record.load() if record is not None else None
 
     def _others(self, obj: ReadOnlyObject) -> list[Object]:
-        """The other definitions of a group."""
+        """Return the other CRDs of the same group."""
         suffix, name = f".{obj['spec']['group']}", obj["metadata"]["name"]
         records = self._resource.collection.records.values()
         return [one.load() for one in records if one.name != name and one.name.endswith(suffix)]
@@ -152,7 +152,7 @@ class Definitions:
         return naming.settled(obj, self._others(obj), self._now())
 
     async def _report(self, name: str, change: updating.Change) -> Object | None:
-        """Write the status of a definition; None if it is gone, or somebody else was faster."""
+        """Update the status of a CRD; return None if it is gone or was changed meanwhile."""
         call = Call(APISERVER, "", name, "status", _AGENT)
         try:
             updated = await updating.update(self._resource, call, change, WriteOptions())
@@ -163,7 +163,7 @@ class Definitions:
     # What is served
 
     async def _serve(self, obj: ReadOnlyObject) -> None:
-        """Serve an established definition, unless just that is served."""
+        """Serve an established CRD, unless this state of it is served already."""
         if not is_true(obj, ESTABLISHED):
             return
         definition = Definition(obj, self._reader)
@@ -177,11 +177,12 @@ class Definitions:
         if resources:
             home = resources[0]
             name = f"{definition.group}/{definition.plural}"
+            # The collection must be loaded before the resource is installed: requests are served from it immediately.
             await home.services.cache.open(name, home.read_entry)
             self._install(definition, resources)
 
     def _resources(self, definition: Definition, obj: ReadOnlyObject) -> list[CustomResource]:
-        """The resources of a definition; none if they are served already."""
+        """Return the resources of a CRD; none if this state of it is served already."""
         ending = is_true(obj, TERMINATING)
         known = self._served.get(definition.name)
         if known is not None and known.definition.digest == definition.digest and known.ending == ending:
@@ -189,9 +190,10 @@ class Definitions:
         return resources_of(definition, self._registry.services, ending=ending)
 
     def _install(self, definition: Definition, resources: list[CustomResource]) -> None:
-        """Serve these resources, and read what is stored by their schema. Nothing else happens meanwhile."""
+        """Serve these resources, and convert the cached objects to their schema."""
         home, known = resources[0], self._served.get(definition.name)
         collection = home.collection
+        # Nothing is awaited here, so no request sees the new resource with objects of the old schema.
         if collection.reader != home.read_entry:
             collection.reread(home.read_entry, home.reread)
         if known is not None and known.definition.digest != definition.digest:
@@ -205,6 +207,7 @@ class Definitions:
             self._registry.withdraw(home.group, home.plural)
             self._retire(home.collection)
             home.collection.listeners.pop(self._ending.pop(name, self._changed), None)
+            # A CRD of the same name may come back with another schema and reads its objects again.
             self._registry.services.cache.drop(f"{home.group}/{home.plural}")
 
     def _retire(self, collection: Collection) -> None:
@@ -213,14 +216,14 @@ class Definitions:
             self._wake.set()
 
     def _changed(self, change: Change) -> None:
-        """Take a change of a definition: what is served follows at once, the rest in time."""
+        """Handle a change of a CRD: update served resources immediately, queue everything else."""
         name = change.record.name
         if change.type is ChangeType.DELETED:
             self._withdraw(name)
             self._remember_group(change.record.load())
             return
         obj = change.record.load()
-        # what is large is compiled beside the loop, and served a moment later
+        # A large schema takes long to compile, so it is left to the queue, which compiles off the event loop.
         if name in self._served and is_true(obj, ESTABLISHED) and len(change.record.tail) < HEAVY_BYTES_MIN:
             definition = Definition(obj, self._reader)
             if resources := self._resources(definition, obj):
@@ -232,14 +235,14 @@ class Definitions:
         self._wake.set()
 
     def _remember_group(self, obj: ReadOnlyObject) -> None:
-        """A definition is gone: those of its group may have its names."""
+        """Queue the CRDs of the group of a deleted one, whose names may now be free for them."""
         for one in self._others(obj):
             self._remember(one["metadata"]["name"])
 
     # What goes with a definition
 
     async def _clean_up(self, name: str) -> None:
-        """Delete the objects of a definition; once they are gone, let it go."""
+        """Delete the objects of a CRD; remove its finalizer once they are gone."""
         home = self._served.get(name)
         if home is None:
             await self._finish(name, reason="NeverEstablished", message="resource was never established")
@@ -255,7 +258,7 @@ class Definitions:
             await self._finish(name, reason="InstanceDeletionCompleted", message="removed all instances")
 
     def _listener(self, name: str) -> Listener:
-        """What looks at a definition again whenever one of its objects is gone."""
+        """Return a listener that queues the CRD when one of its objects is deleted."""
 
         def listen(change: Change) -> None:
             if change.type is ChangeType.DELETED:

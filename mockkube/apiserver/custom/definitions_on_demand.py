@@ -1,4 +1,4 @@
-"""Definitions of custom resources, seen to from the first on: until then nothing they need is loaded."""
+"""Lazy CRD controller: load the code for custom resources with the first CRD."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class DefinitionsOnDemand:
-    """Keeps a registry serving what the stored definitions define."""
+    """CRD controller that is created with the first CRD."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -27,26 +27,26 @@ class DefinitionsOnDemand:
 
     @property
     def busy(self) -> bool:
-        """Whether a definition waits to be seen to, or is in hand."""
+        """Whether a CRD is queued or being processed."""
         return self._wanted.is_set() if self._definitions is None else self._definitions.busy
 
     def published(self) -> Mapping[GroupVersionKind, ReadOnlyObject]:
-        """The schemas of what is served."""
+        """Return the OpenAPI schemas of the served versions."""
         return {} if self._definitions is None else self._definitions.published()
 
     async def start(self) -> None:
-        """Serve what was defined before, or wait for the first definition."""
+        """Serve the existing CRDs, or wait for the first one."""
         if self._collection.records:
             await self._begun()
         else:
             self._collection.listeners[self._first] = None
 
     async def ensure(self, name: str) -> None:
-        """Bring a definition to where it is served, or gone."""
+        """Reconcile one CRD: accept its names and serve it, or finalize it."""
         await (await self._begun()).ensure(name)
 
     async def run(self) -> None:
-        """See to definitions that change, until cancelled."""
+        """Reconcile changed CRDs until cancelled."""
         await self._wanted.wait()
         await (await self._begun()).run()
 
@@ -61,9 +61,10 @@ class DefinitionsOnDemand:
         self._wanted.set()
 
     async def _begun(self) -> Definitions:
-        """The definitions, started; whoever asks meanwhile waits for that."""
+        """Return the controller, started; concurrent callers wait for its start."""
         async with self._beginning:
             if self._definitions is None:
+                # Imported late: most clusters of tests have no CRDs, and CEL takes long to import.
                 from mockkube.apiserver.custom.definitions import Definitions
 
                 definitions = Definitions(self._registry)

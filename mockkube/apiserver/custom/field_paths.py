@@ -1,4 +1,4 @@
-"""The `fieldPath` of a rule: which field, below the one the rule stands at, it complains of."""
+"""Resolve the `fieldPath` of a validation rule, which names the field that an error is reported at."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go, ValidFieldPath
 
@@ -13,7 +13,7 @@ _ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "
 
 
 class BadPath(ValueError):
-    """The path cannot be read, or leads to no field of the schema."""
+    """Error for a path that cannot be parsed or does not exist in the schema."""
 
 
 def resolve(path: str, schema: Structural) -> str:

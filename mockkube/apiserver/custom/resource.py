@@ -1,14 +1,14 @@
-"""A custom resource: one version of a definition, served like a built-in kind."""
+"""Custom resource: one version of a CRD, served like a built-in kind."""
 
 from typing import Any
 
 from mockkube.api.custom.codec import CustomCodec
 from mockkube.api.custom.definition import CustomVersion, Definition
 from mockkube.api.custom.metadata import Misread
-from mockkube.api.documents import NO_REPEATS, Repeats
+from mockkube.api.documents import NO_DUPLICATES, DuplicateFields
 from mockkube.api.errors import BadRequest, Forbidden
 from mockkube.api.managed_fields.reach import EVERYTHING, Reach, reach
-from mockkube.api.printers.custom import custom_printer
+from mockkube.api.printers.custom import make_custom_printer
 from mockkube.api.schema import Node, Schema
 from mockkube.api.types import Object
 from mockkube.apiserver.custom.scaling import CustomScaling
@@ -27,14 +27,14 @@ from mockkube.apiserver.registry.tracking import Trackers
 
 
 class CustomTrackers(Trackers):
-    """Tracks who manages the fields of the objects of one definition, in all its versions."""
+    """Managed-fields updaters of all versions of one CRD."""
 
     def __init__(self, definition: Definition, codec: CustomCodec) -> None:
         super().__init__(_Types(definition, codec), codec)
         self._definition = definition
 
     def reach(self, group: str, kind: str, api_version: str, subresource: str) -> Reach:
-        """The fields an endpoint writes: the status too, where that has none of its own."""
+        """Return the fields that the resource writes, including the status if that is no subresource."""
         version = self._definition.of_api_version(api_version)
         if version is None or not version.has_status:
             return EVERYTHING
@@ -42,7 +42,7 @@ class CustomTrackers(Trackers):
 
 
 class _Types(Schema):
-    """The types of a definition, beside those of the server."""
+    """Schema of a server with the types of a CRD."""
 
     def __init__(self, definition: Definition, codec: CustomCodec) -> None:
         super().__init__(codec.schema.version)
@@ -51,30 +51,27 @@ class _Types(Schema):
         self._codec = codec
 
     def kind(self, group: str, version: str, kind: str) -> Node | None:
-        """The type of the kind at a version; None if it is not defined."""
         known = self._definition.versions.get(version)
         return self._codec.node_of(known) if known is not None and group == self._definition.group else None
 
     def node(self, definition: str) -> Node:
-        """A type of the server's own."""
         return self._plain.node(definition)
 
 
 class Ending(Plugin):
-    """Refuses new objects while their definition is being deleted."""
+    """Rejects new objects while their CRD is being deleted."""
 
     name = "Ending"
     operations = (Operation.CREATE,)
 
     def admit(self, request: Request) -> None:
-        """Refuse."""
         resource, why = request.resource, "create not allowed while custom resource definition is terminating"
         name = request.obj["metadata"].get("name", "") if request.obj is not None else ""
         raise Forbidden.object(resource.group, resource.plural, name, why)
 
 
 class CustomResource(Resource):
-    """One version of a definition; `home` is the version its objects are stored in."""
+    """One version of a CRD; `home` is its storage version."""
 
     open_kind = True
     whole_items = True
@@ -93,46 +90,42 @@ class CustomResource(Resource):
         if version.scale is not None:
             self.scaling = CustomScaling(definition, version.scale)
         self.default = lambda obj, caps: codec.default(obj)
-        self.printer = custom_printer(version.columns)
+        self.printer = make_custom_printer(version.columns)
         self.tag = f"{services.caps.version} {definition.digest}".encode()
 
     def etcd_key(self, namespace: str, name: str) -> str:
-        """The key a real API server would name in a message."""
         folder = f"/registry/{self.group}/{self.plural}"
         return f"{folder}/{namespace}/{name}" if self.kind.namespaced else f"{folder}/{name}"
 
     def revise(self, obj: Object) -> Object:
-        """What the definition makes of an object that was stored under another one."""
+        """Decode an object that was stored under an older state of the CRD."""
         return self.revised(obj, self.custom_version)
 
     def revised(self, obj: Object, version: CustomVersion) -> Object:
-        """The object as the definition knows it at a version."""
+        """Return the object decoded by this state of the CRD, in a version."""
         revised = super().revise(obj)
         revised["metadata"].setdefault("generation", 1)
         return self.codec.converted(revised, version)
 
     def reread(self, record: Record) -> Record:
-        """The record under this definition, where it was read under another."""
+        """Return a record that was read under another state of the CRD, decoded by this one."""
         return self.rewritten(record, self.revise(record.load()))
 
     def stored(self, obj: Object) -> Object:
-        """An object of this version, in the storage version."""
         home = self.home
         assert isinstance(home, CustomResource)
         return obj if home is self else self.codec.converted(obj, home.custom_version)
 
     def served(self, obj: Object) -> Object:
-        """A stored object, in this version."""
         return obj if self.home is self else self.codec.converted(obj, self.custom_version)
 
     def unknown_fields(self, value: Any) -> list[str]:
-        """Paths of the fields the definition does not know."""
         unknown: list[str] = []
         self.codec.read(value, unknown)
         return unknown
 
-    def decode(self, value: Any, call: Call, validation: str, repeats: Repeats = NO_REPEATS) -> Object:
-        """Read a request's value: as the object of the version it names, which must be this one."""
+    def decode(self, value: Any, call: Call, validation: str, repeats: DuplicateFields = NO_DUPLICATES) -> Object:
+        """Decode the value of a request; its apiVersion must be this one."""
         if not value.get("kind"):
             raise self._without_kind(value, validation)
         unknown: list[str] = []
@@ -141,7 +134,7 @@ class CustomResource(Resource):
         except Misread as error:
             raise BadRequest(self.cannot_handle(value, str(error))) from error
         if validation == "Strict" and (repeats or unknown):
-            raise BadRequest(self.cannot_handle(value, f"strict decoding error: {repeats.told_at_once(unknown)}"))
+            raise BadRequest(self.cannot_handle(value, f"strict decoding error: {repeats.join_errors(unknown)}"))
         if validation == "Warn":
             call.warn(repeats.told(unknown))
         given = obj.get("apiVersion") or ""
@@ -153,7 +146,8 @@ class CustomResource(Resource):
         return obj
 
     def complete(self, obj: Object) -> None:
-        """Fill in the defaults of a decoded object."""
+        """Set the defaults of a decoded object."""
+        # kind and apiVersion are required in the body, other than for built-in kinds.
         self.codec.default(obj)
 
     def _without_kind(self, value: Object, validation: str) -> Exception:

@@ -1,4 +1,4 @@
-"""What a definition brings along: a resource for each of its versions."""
+"""Build the resources of a CRD, one for each version."""
 
 from dataclasses import replace
 
@@ -12,9 +12,10 @@ from mockkube.apiserver.registry.resource import Services
 
 
 def resources_of(definition: Definition, services: Services, *, ending: bool = False) -> list[CustomResource]:
-    """Return a resource for each version, the one that is stored first."""
+    """Return a resource for each version, the storage version first."""
     codec = CustomCodec(definition, services.codec)
     admission = Chain([*services.admission.plugins, Ending()]) if ending else services.admission
+    # The dependencies are copied with the CRD's codec; everything else is shared with the server.
     own = replace(services, codec=codec, admission=admission)
     home = definition.home
     versions = [home, *(version for version in definition.served() if version is not home)]
@@ -28,7 +29,7 @@ def resources_of(definition: Definition, services: Services, *, ending: bool = F
 def _renamed(
     definition: Definition, versions: list[CustomVersion], codec: CustomCodec, services: Services, *, ending: bool
 ) -> list[CustomResource]:
-    """Versions that differ by name and by what they know."""
+    """Return resources of versions without conversion: they differ only by name and schema."""
     own = replace(services, trackers=CustomTrackers(definition, codec))
     return [CustomResource(definition, version, codec, own, ending=ending) for version in versions]
 
@@ -36,7 +37,7 @@ def _renamed(
 def _converted(
     definition: Definition, versions: list[CustomVersion], codec: CustomCodec, services: Services, *, ending: bool
 ) -> list[CustomResource]:
-    """Versions that a webhook converts."""
+    """Return resources of versions that a webhook converts."""
     conversions = Conversions(Converter(definition, services), codec)
     own = replace(services, trackers=ConvertedTrackers(definition, codec, conversions))
     return [

@@ -1,4 +1,4 @@
-"""What is asked of the rules and defaults of a schema before it is stored: that they compile, fit, and are cheap."""
+"""Validate the CEL rules and defaults in the schema of a CRD: they must compile, fit the schema, and be cheap."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go,
 # apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go
@@ -32,11 +32,13 @@ _RULES: Final = "x-kubernetes-validations"
 
 
 def custom_schema(schema: ReadOnlyObject, old: ReadOnlyObject | None, at: str, judge: Judge) -> list[FieldError]:
-    """Judge the rules and defaults of a schema that is well-formed otherwise."""
+    """Validate the rules and defaults of a schema that is otherwise well-formed."""
     structural = read(schema)
     defaults = list(_validate_defaults(structural, at, SchemaReader(judge.caps.version, found_in)))
+    # Rules are only validated if all defaults are valid, as upstream.
     if defaults:
         return defaults
+    # A stored schema may exceed limits that are newer than it; an unchanged one is not rejected for its cost.
     costs = _Costs(lenient=old is not None and same(schema, old))
     rules = compile_rules(structural, whole=True)
     errors = list(_validate(structural, rules, _Place(at), costs)) if rules is not None else []
@@ -64,6 +66,7 @@ def _validate_default(schema: Structural, at: str, reader: SchemaReader) -> Iter
         return
     yield from validate_lists(value, schema, at)
     rules = compile_rules(schema, whole=schema.embedded)
+    # First as an update of the value to itself, which also evaluates transition rules.
     if errors := rule_verdicts.judge(rules, value, value, at=at).errors:
         yield from errors
     else:
@@ -72,14 +75,14 @@ def _validate_default(schema: Structural, at: str, reader: SchemaReader) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a schema stands: how many values of it there can be, and what keeps them from being told apart."""
+    """Position of a schema: its path, the maximum number of its values, and where old and new cannot be correlated."""
 
     at: str
     cardinality: int | None = 1
     uncorrelatable: str = ""
 
     def within(self, schema: Structural, at: str, *, uncorrelatable: bool = False) -> "_Place":
-        """The place of a schema within this one."""
+        """Return the position of a schema within this one."""
         most = _elements_max(schema)
         known = self.cardinality is not None and most is not None
         path = self.uncorrelatable or (self.at if uncorrelatable else "")
@@ -87,7 +90,7 @@ class _Place:
 
 
 def _elements_max(schema: Structural) -> int | None:
-    """How many values a schema's value holds, at most; None if there is no end to it."""
+    """Return the maximum number of members in a value of the schema; None if unlimited."""
     if schema.type == "array":
         most = schema.raw.get("maxItems")
     elif schema.type == "object" and schema.keeps_additional:
@@ -103,7 +106,7 @@ def _times(cost: int | None, count: int | None) -> int:
 
 @dataclass(slots=True)
 class _Costs:
-    """What the rules of one schema may cost: together, and the dearest of them."""
+    """Estimated costs of the rules of one schema: their sum, and the most expensive rules."""
 
     lenient: bool
     total: int = 0
@@ -112,11 +115,12 @@ class _Costs:
     def observe(self, at: str, cost: int) -> None:
         """Add the cost of a rule."""
         self.total = min(self.total + cost, _LARGEST)
+        # upstream names up to four rules that contribute at least one percent.
         if cost >= _TOTAL_MAX // 100:
             self.dear = sorted([*self.dear, (cost, at)], key=lambda one: -one[0])[:4]
 
     def judge(self, at: str) -> list[FieldError]:
-        """Complain of what is too much in sum."""
+        """Return errors if the total cost is too high."""
         if self.total <= _TOTAL_MAX:
             return []
         text = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
@@ -133,7 +137,7 @@ def _excess(name: str, cost: int, limit: int) -> str:
 
 
 def _validate(schema: Structural, rules: Rules, place: _Place, costs: _Costs) -> Iterator[FieldError]:
-    """Judge the rules within a schema, then its own: in upstream's order."""
+    """Validate the rules within a schema, then its own, in upstream's order."""
     at = place.at
     if rules.additional is not None and schema.additional is not None:
         inner = place.within(schema, f"{at}.additionalProperties")
@@ -142,6 +146,7 @@ def _validate(schema: Structural, rules: Rules, place: _Place, costs: _Costs) ->
         inner = place.within(schema, keyed(f"{at}.properties", name))
         yield from _validate(schema.properties[name], each, inner, costs)
     if rules.items is not None and schema.items is not None:
+        # Items of lists other than maps have no key by which old and new items could be matched.
         inner = place.within(schema, f"{at}.items", uncorrelatable=schema.list_type != "map")
         yield from _validate(schema.items, rules.items, inner, costs)
     if schema.rules and rules.declared is None:
@@ -188,7 +193,7 @@ def _validate_message(rule: Rule, at: str, costs: _Costs) -> Iterator[FieldError
 
 
 def _form(rule: ReadOnlyObject) -> dict[str, Any]:
-    """A rule as Go prints it within an error."""
+    """Return a rule as Go prints it in errors."""
     return {
         "Rule": rule.get("rule", ""),
         "Message": rule.get("message", ""),

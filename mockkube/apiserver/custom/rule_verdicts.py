@@ -1,4 +1,4 @@
-"""What the rules of a schema say of an object: evaluated within a budget, each complaint at its field."""
+"""Evaluate the CEL rules of a schema on an object, within a cost budget."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go
 
@@ -17,19 +17,19 @@ from mockkube.apiserver.custom.rules import OLD_SELF, SELF, Rule, Rules
 from mockkube.matching.cel.metered import evaluate
 
 CALL_COST_MAX: Final = 1_000_000
+# Cost limit of all rules for one object, in units of CEL's cost model.
 BUDGET: Final = 10_000_000
-"""What all rules may cost together for one object."""
 _MESSAGE_BYTES_MAX: Final = 5 * 1024
 _CANCELLED: Final = "operation cancelled: actual cost limit exceeded"
 
 
 class _Exhausted(Exception):
-    """No further rule is evaluated."""
+    """Signal that the budget is exceeded: no further rule is evaluated."""
 
 
 @dataclass(slots=True)
 class Verdict:
-    """The complaints, and those an unchanged value is spared, as warnings."""
+    """Errors, and warnings about rules that an unchanged value already violated."""
 
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class _Spared:
-    """How far a value, or what it stands in, can be compared with what was."""
+    """Correlation of a value, or of the closest parent that has one, with its old state."""
 
     current: Correlated | None = None
     nearest: Correlated | None = None
@@ -50,6 +50,7 @@ class _Spared:
     def key(self, name: str) -> "_Spared":
         if self.current is None:
             return self
+        # upstream: kind and apiVersion are never ratcheted.
         if self.nearest is None and name in ("apiVersion", "kind"):
             return _Spared()
         return _Spared(self.current.key(name), self.current)
@@ -60,7 +61,7 @@ class _Spared:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A value, what it was (None if there was none), and where it stands."""
+    """Value with its old state (None if there was none) and its path."""
 
     new: Any
     old: Any
@@ -85,12 +86,13 @@ class _Judge:
         self._budget = budget
 
     def visit(self, rules: Rules, case: _Case) -> None:
-        """Evaluate the rules at a place, and those within."""
+        """Evaluate the rules of a schema, and those within it."""
         if case.new is None:
             return
         if rules.own:
             self._evaluate_all(rules, case)
         for each in rules.all_of:
+            # Inside allOf a value is only compared with the closest parent, as upstream.
             self.visit(each, replace(case, spared=_Spared(None, case.spared.nearest)))
         match case.new:
             case list() if rules.items is not None:
@@ -127,6 +129,7 @@ class _Judge:
     def _evaluate(self, rule: Rule, case: _Case, kind: str, bound: dict[str, Any]) -> None:
         assert rule.compiled.program is not None, "a rule without an error has a program"
         found = evaluate(rule.compiled.program, bound, CALL_COST_MAX)
+        # A call that was cancelled at its own limit is reported as such rather than as an exceeded budget.
         if min(found.cost, CALL_COST_MAX + 1) > self._budget:
             self._out_of_budget(case, kind)
         self._budget -= found.cost
@@ -174,9 +177,9 @@ class _Judge:
             )
             raise _Exhausted
         if isinstance(found.value, CelError) and found.value.message.startswith(_CANCELLED):
-            told = rule.raw["messageExpression"]
+            expression = rule.raw["messageExpression"]
             self._verdict.errors.append(
-                invalid(at, kind, f'{end} due to call cost exceeds limit for messageExpression: "{told}"')
+                invalid(at, kind, f'{end} due to call cost exceeds limit for messageExpression: "{expression}"')
             )
             raise _Exhausted
 
@@ -187,7 +190,7 @@ class _Judge:
 
 
 def _former(rule: Rule, case: _Case, former: Any) -> dict[str, Any]:
-    """How a rule sees what was."""
+    """Return the binding of `oldSelf` for a rule."""
     if rule.optional_old:
         return {OLD_SELF: NONE if case.old is None else Optional(former)}
     return {OLD_SELF: former} if case.old is not None else {}

@@ -1,4 +1,4 @@
-"""The rules in CEL of one schema, compiled: what each place of it asks, of a value and of what it was."""
+"""Compile the CEL rules of a structural schema (x-kubernetes-validations)."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go
 
@@ -22,7 +22,7 @@ _TYPE_NAME: Final = "selfType"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: its program, that of its message, and the field it blames."""
+    """Compiled rule, with its message expression and the field that its error is reported at."""
 
     raw: ReadOnlyObject
     compiled: Compiled
@@ -31,14 +31,14 @@ class Rule:
 
     @property
     def error(self) -> str:
-        """Why there is no program; empty if there is one."""
+        """Compilation error; empty if there is none."""
         if self.compiled.error is not None:
             return self.compiled.error
         return "" if self.compiled.type == types.BOOL else "cel expression must evaluate to a bool"
 
     @property
     def message_error(self) -> str:
-        """Why the message cannot be computed; empty if it can."""
+        """Compilation error of the message expression; empty if there is none."""
         if self.message is None:
             return ""
         if self.message.error is not None:
@@ -47,23 +47,23 @@ class Rule:
 
     @property
     def uses_old(self) -> bool:
-        """Whether it compares with what was."""
+        """Whether the rule is a transition rule, which compares with the old value."""
         return OLD_SELF in self.compiled.names
 
     @property
     def optional_old(self) -> bool:
-        """Whether it is evaluated also when there was nothing."""
+        """Whether a transition rule is also evaluated without an old value."""
         return bool(self.raw.get("optionalOldSelf"))
 
     @property
     def shown(self) -> str:
-        """What stands for the rule in errors."""
+        """Text of the rule in errors."""
         return str(self.raw.get("message") or self.raw["rule"]).strip()
 
 
 @dataclass(slots=True, eq=False)
 class Rules:
-    """The rules of a schema and of those within it. `known` is False where no type could be declared."""
+    """Compiled rules of a schema and of the schemas within it. `declared` is None if it has no CEL type."""
 
     schema: Structural
     whole: bool
@@ -76,18 +76,18 @@ class Rules:
 
     @property
     def any(self) -> bool:
-        """Whether there is a rule here or within."""
+        """Whether there is a rule in the schema or within it."""
         return bool(self.own or self.items or self.properties or self.additional or self.all_of)
 
     @property
     def cardinality_max(self) -> int:
-        """How often a value of this schema can stand in one request."""
+        """Maximum number of values of this schema in one request."""
         assert self.declared is not None, "rules were compiled for a declared type"
         return REQUEST_BYTES_MAX // (self.declared.bytes_min + 1)
 
 
 def has_rules(raw: Any) -> bool:
-    """Whether a schema has rules, at any depth."""
+    """Return whether a schema has rules at any depth."""
     match raw:
         case dict():
             return bool(raw.get("x-kubernetes-validations")) or any(map(has_rules, raw.values()))
@@ -97,14 +97,15 @@ def has_rules(raw: Any) -> bool:
 
 
 def compile_rules(schema: Structural, *, whole: bool) -> Rules | None:
-    """Return the rules of a schema; None if it has none. `whole`: it describes a whole object."""
+    """Compile the rules of a schema; None if it has none. `whole`: the schema describes a whole object."""
+    # Most schemas have no rules; this search is much cheaper than declaring their types.
     if not has_rules(schema.raw):
         return None
     return _compile(schema, schema.raw, whole=whole)
 
 
 def _compile(schema: Structural, validations: ReadOnlyObject, *, whole: bool) -> Rules | None:
-    """Compile the rules of `validations`, a schema itself or one within its allOf."""
+    """Compile the rules in `validations`, which is the schema itself or part of its allOf."""
     found = Rules(schema, whole, None)
     texts = validations.get("x-kubernetes-validations") or ()
     if texts:
@@ -131,7 +132,7 @@ def _compile_within(found: Rules, schema: Structural, validations: ReadOnlyObjec
 
 
 def _environments(schema: Structural, *, whole: bool) -> tuple[Declared | None, tuple[Environment, ...]]:
-    """The type of the schema, and the environments without and with an optional `oldSelf`."""
+    """Return the type of the schema, and environments without and with an optional `oldSelf`."""
     declarer = Declarer()
     declared = declarer.declare(schema, _TYPE_NAME, whole=whole)
     if declared is None:
@@ -142,8 +143,8 @@ def _environments(schema: Structural, *, whole: bool) -> tuple[Declared | None, 
 
 
 def _rule(raw: ReadOnlyObject, schema: Structural, environment: Environment) -> Rule:
-    told = raw.get("messageExpression", "")
-    message = environment.compile(told, boolean=False) if told else None
+    text = raw.get("messageExpression", "")
+    message = environment.compile(text, boolean=False) if text else None
     return Rule(raw, environment.compile(raw["rule"], boolean=False), message, _field(raw, schema))
 
 

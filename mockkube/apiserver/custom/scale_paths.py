@@ -1,4 +1,4 @@
-"""Where a custom resource keeps what its scale shows: read, written and judged."""
+"""Read, write and validate the values of a custom resource's scale at the paths in its CRD."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/registry/customresource/{etcd,validator}.go
 
@@ -14,11 +14,11 @@ _GO_TYPES: Final = ((bool, "bool"), (str, "string"), (int, "int64"), (float, "fl
 
 
 class Misplaced(ValueError):
-    """What stands at a path is not what a scale needs; the text is upstream's."""
+    """Error for a value that does not fit a scale; the text is upstream's."""
 
 
 def steps(path: str) -> list[str]:
-    """Return the names of the fields on the way."""
+    """Return the field names of a path."""
     return path.removeprefix(".").split(".")
 
 
@@ -33,7 +33,7 @@ def replicas_at(obj: ReadOnlyObject, path: str) -> int | None:
 
 
 def text_at(obj: ReadOnlyObject, path: str) -> str:
-    """Return the text at a path; empty if there is nothing. Raise Misplaced."""
+    """Return the string at a path; empty if there is nothing. Raise Misplaced."""
     found = _find(obj, steps(path))
     if found is _ABSENT:
         return ""
@@ -76,7 +76,7 @@ def _wrong(names: list[str], value: Any, wanted: str) -> str:
 
 
 def validate_scale(obj: ReadOnlyObject, paths: Paths, *, status_only: bool = False) -> Iterator[FieldError]:
-    """Judge the numbers of replicas and the selector at their places."""
+    """Validate the replicas and the selector at their paths."""
     if not status_only:
         yield from _validate_replicas(obj, paths["specReplicasPath"])
     yield from _validate_replicas(obj, paths["statusReplicasPath"])

@@ -1,4 +1,4 @@
-"""The scale of a custom resource: its size is where the definition says."""
+"""Mapping between custom resources and their Scale, by the paths in the CRD."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/registry/customresource/etcd.go
 
@@ -13,12 +13,12 @@ from mockkube.apiserver.custom.scale_paths import Misplaced, replicas_at, steps,
 from mockkube.apiserver.registry.resource import result_without_reason
 from mockkube.apiserver.registry.scaling import Scaling, shown
 
+# Replicas of a current Scale whose object has none.
 _UNSET: Final = -(2**31)
-"""Stands for a size that was never given."""
 
 
 class CustomScaling(Scaling):
-    """The scale of the objects of one version, whose places are `paths`."""
+    """Mapping between objects of one version and their Scale; `paths` are those of the CRD."""
 
     judged = False
 
@@ -28,24 +28,24 @@ class CustomScaling(Scaling):
         self._selector = paths.get("labelSelectorPath", "")
 
     def of(self, obj: ReadOnlyObject) -> Object:
-        """Return the scale of an object that has a size."""
+        """Return the Scale of an object; raise Internal if it has no replicas."""
         if self._replicas(obj) is None:
             raise Internal(f'the spec replicas field "{self._spec}" does not exist')
         return self._shown(obj, 0)
 
     def current(self, obj: ReadOnlyObject) -> Object:
-        """Return the scale of any object; a size that is not there yet is one nobody can want."""
+        """Return the Scale that an update starts from; replicas that are absent get an impossible value."""
         return self._shown(obj, _UNSET)
 
     def resized(self, obj: ReadOnlyObject, scale: ReadOnlyObject) -> Object:
-        """Return the object with the size of a scale."""
         replicas = scale.get("spec", {}).get("replicas", 0)
+        # The update kept the impossible value, so neither object nor client set any replicas.
         if replicas == _UNSET:
             raise BadRequest(f'the spec replicas field "{self._spec}" cannot be empty')
         return with_replicas(obj, self._spec, replicas)
 
     def paths(self, api_version: str) -> dict[str, Path | None]:
-        """Return, by version, where the size is managed; None for one without a scale."""
+        """Return the path of the replicas field by version; None for a version without a scale."""
         scales = {one.api_version: one.scale for one in self._definition.versions.values()}
         return {
             version: tuple(f"f:{name}" for name in steps(scale["specReplicasPath"])) if scale is not None else None

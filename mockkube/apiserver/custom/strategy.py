@@ -1,4 +1,4 @@
-"""What writes to custom resources go through: one strategy for each version of a definition."""
+"""Strategy of custom resources: one for each version of a CRD."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/registry/customresource/{strategy,status_strategy,validator}.go
 
@@ -24,12 +24,12 @@ from mockkube.apiserver.custom.rules import Rules, compile_rules
 from mockkube.apiserver.custom.scale_paths import validate_scale
 from mockkube.runtime.heavy_work import spend
 
+# Estimated microseconds to compile the rules of a schema, for each of its bytes; charged to the request's budget.
 _COMPILE_UNITS: Final = 4
-"""How many microseconds it takes to compile the rules of a schema, for each of its bytes."""
+# Error types after which no rules are evaluated: rules may rely on types and limits of the schema.
 _BLOCKING: Final = frozenset(
     (ErrorType.NOT_SUPPORTED, ErrorType.REQUIRED, ErrorType.TOO_LONG, ErrorType.TOO_MANY, ErrorType.TYPE_INVALID)
 )
-"""What a value must be free of before rules are evaluated on it."""
 _UNCHECKED: Final = (
     "some validation rules were not checked because the object was invalid; correct the existing errors to complete "
     "validation"
@@ -38,7 +38,7 @@ _RATCHETING: Final = "CRDValidationRatcheting"
 
 
 class CustomStrategy(Strategy):
-    """The objects of one version; a PUT must know what it overwrites."""
+    """Strategy of the objects of one version."""
 
     allow_unconditional_update = False
     native = False
@@ -54,13 +54,13 @@ class CustomStrategy(Strategy):
         spend(_COMPILE_UNITS * self._version.size)
         return compile_rules(self._version.structural, whole=True)
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Start at the first generation, without a status if that is written apart."""
         if self._version.has_status:
             obj.pop("status", None)
         obj["metadata"]["generation"] = 1
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the status, or all but the status; whatever else changes makes another generation."""
         if judge.subresource == "status":
             _prepare_status(new, old)
@@ -73,7 +73,7 @@ class CustomStrategy(Strategy):
         new["metadata"]["generation"] = generation if _content(new) == _content(old) else generation + 1
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge a new object: kind, schema, lists, rules."""
+        """Validate a new object: kind, schema, lists, rules."""
         if errors := self._validate_kind(obj):
             return errors
         seen, version = self._seen(obj), self._version
@@ -84,7 +84,7 @@ class CustomStrategy(Strategy):
         return errors + self._judge_rules(errors, seen, None, None).errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-        """Judge a change; what it leaves as it was is not judged anew."""
+        """Validate a change; with ratcheting, errors in unchanged parts are ignored."""
         if errors := self._validate_kind(new):
             return errors
         seen, before, structural = self._seen(new), self._seen(old), self._version.structural
@@ -95,15 +95,16 @@ class CustomStrategy(Strategy):
             errors = validate(seen, self._version.checks, correlated)
             errors += self._validate_scale(seen)
             errors += validate_embedded(seen, structural)
+        # upstream: duplicates that exist already do not block updates.
         if not list(validate_lists(before, structural)):
             errors += validate_lists(seen, structural)
         return errors + self._judge_rules(errors, seen, before, correlated).errors
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn of finalizers whose names might collide."""
         return list(_finalizer_warnings(obj["metadata"].get("finalizers") or ()))
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """The same of new finalizers; and of rules that are broken, as they were before."""
         warnings: list[str] = []
         if self._rules is not None and judge.caps.enabled(_RATCHETING):
@@ -117,11 +118,11 @@ class CustomStrategy(Strategy):
         return warnings + list(_finalizer_warnings(added))
 
     def fields(self, obj: ReadOnlyObject) -> Mapping[str, str]:
-        """The values of the fields that the definition makes selectable."""
+        """Return the values of the selectable fields of the CRD."""
         return {name: _first(path, obj) for name, path in self._fields}
 
     def _seen(self, obj: ReadOnlyObject) -> ReadOnlyObject:
-        """The object as clients of this version see it."""
+        """Return the object in this version, as rules and errors show it."""
         return {**obj, "apiVersion": self._version.api_version}
 
     def _validate_kind(self, obj: ReadOnlyObject) -> list[FieldError]:
@@ -155,7 +156,7 @@ def _content(obj: ReadOnlyObject) -> Object:
 
 
 def _prepare_status(new: Object, old: ReadOnlyObject) -> None:
-    """Keep everything but the status, and who manages what."""
+    """Keep everything of the old object but status and managedFields."""
     kept = {**old, "metadata": dict(old["metadata"])}
     kept["metadata"].pop("managedFields", None)
     if "managedFields" in new["metadata"]:
@@ -186,7 +187,7 @@ def _read(path: str) -> Path | None:
 
 
 def _first(path: Path | None, obj: ReadOnlyObject) -> str:
-    """The value at a path as text; empty if there is none."""
+    """Return the first value at a path as text; empty if there is none."""
     try:
         found = path.find(obj) if path is not None else []
     except PathError:

@@ -1,1 +1,1 @@
-"""Users and tokens of service accounts. Nothing here knows of the registry or of HTTP; start with `user`."""
+"""Users and tokens of service accounts, without registry and HTTP. Start with `user`."""

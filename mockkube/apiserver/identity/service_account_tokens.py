@@ -1,4 +1,7 @@
-"""Tokens of service accounts: signed when asked for, recognised when they come back."""
+"""Issue and verify tokens of service accounts.
+
+upstream 1.36: pkg/serviceaccount/jwt.go
+"""
 
 import base64
 import hashlib
@@ -17,11 +20,11 @@ from mockkube.apiserver.identity.user import AUDIENCE, InvalidCredentials
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
+# Verified tokens that are cached, because verifying a signature takes much longer than most requests.
 VERIFIED_MAX: Final = 1024
-"""How many tokens are remembered whose signature was good."""
 
+# Issuer of legacy tokens, which are stored in secrets and never expire.
 LEGACY: Final = "kubernetes/serviceaccount"
-"""Who issues tokens that are kept in secrets, and that end only with them."""
 
 _HALF: Final = 32
 _ALGORITHM: Final = "ES256"
@@ -29,7 +32,7 @@ _ALGORITHM: Final = "ES256"
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a token says besides whose it is. It is bound to at most one object; a pod's node only goes with it."""
+    """Claims of a token besides its service account. It is bound to at most one object; `node` goes only with a pod."""
 
     audiences: Sequence[str]
     issued: datetime
@@ -41,7 +44,7 @@ class Terms:
 
 
 class TokenIssuer:
-    """Signs with a key of its own, made when the first token is asked for; so tokens end with the issuer."""
+    """Issuer with a key of its own, generated with the first token, so its tokens are invalid after a restart."""
 
     def __init__(self, issuer: str = AUDIENCE) -> None:
         self.issuer = issuer
@@ -62,7 +65,7 @@ class TokenIssuer:
         return _encoded(hashlib.sha256(public).digest())
 
     def public_keys(self) -> Object:
-        """What tokens can be verified with, as a JSON Web Key Set."""
+        """Return the JSON Web Key Set by which tokens can be verified."""
         # upstream 1.36: pkg/serviceaccount/openidmetadata.go
         point = self._key.public_key().public_numbers()
         x, y = (_encoded(number.to_bytes(_HALF, "big")) for number in (point.x, point.y))
@@ -70,7 +73,7 @@ class TokenIssuer:
         return {"keys": [key]}
 
     def discovery(self, keys_at: str) -> Object:
-        """What OpenID Connect's discovery says of the issuer whose keys are at this address."""
+        """Return the OpenID Connect discovery document; `keys_at` is the address of the keys."""
         return {
             "issuer": self.issuer,
             "jwks_uri": keys_at,
@@ -80,11 +83,11 @@ class TokenIssuer:
         }
 
     def issue(self, account: ReadOnlyObject, terms: Terms) -> str:
-        """A token that says who the account is."""
+        """Return a new token of a service account."""
         return self._signed(self._claims(account, terms))
 
     def issue_legacy(self, account: ReadOnlyObject, secret: str) -> str:
-        """A token to be kept in a secret of this name."""
+        """Return a new token to be stored in the secret of this name."""
         # upstream 1.36: pkg/serviceaccount/legacy.go
         metadata = account["metadata"]
         return self._signed(
@@ -128,11 +131,15 @@ class TokenIssuer:
         from cryptography.hazmat.primitives.asymmetric import ec, utils
         from cryptography.hazmat.primitives.hashes import SHA256
 
+        # JWS wants both numbers with a fixed length, where the library encodes them as DER.
         r, s = utils.decode_dss_signature(self._key.sign(text, ec.ECDSA(SHA256())))
         return r.to_bytes(_HALF, "big") + s.to_bytes(_HALF, "big")
 
     def claims(self, token: str) -> Object | None:
-        """What a token says; None if it is none of this issuer's, InvalidCredentials if somebody else signed it."""
+        """Return the claims of a token, or None if another issuer made it.
+
+        Raise InvalidCredentials if the signature is wrong.
+        """
         # hot: per request of a service account
         if token not in self._verified:
             claims = self._read(token)
@@ -146,6 +153,7 @@ class TokenIssuer:
         if len(parts) != 3:
             return None
         head, claims = _json(parts[0]), _json(parts[1])
+        # Another authenticator may know the token, so an unknown issuer is no error.
         if claims is None or claims.get("iss") not in (self.issuer, LEGACY) or head is None:
             return None
         if head.get("kid", self._key_id) != self._key_id:
@@ -173,7 +181,7 @@ def _subject(metadata: ReadOnlyObject) -> str:
 
 
 def _reference(obj: ReadOnlyObject) -> Object:
-    """Name and uid of an object, as far as it has them."""
+    """Return name and uid of an object, as far as it has them."""
     return {field: obj["metadata"][field] for field in ("name", "uid") if obj["metadata"].get(field)}
 
 

@@ -1,4 +1,4 @@
-"""Users, as authenticators, authorizers and admission plugins see them."""
+"""User: name, uid, groups and extra values of a client, for authenticators, authorizers and admission plugins."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """An identity: what RBAC subjects, `kubectl auth whoami` and admission see of a client."""
+    """Identity of a client (upstream: user.Info)."""
 
     name: str
     uid: str = ""
@@ -22,33 +22,33 @@ class User:
     extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def info(self) -> Object:
-        """The identity as a UserInfo."""
+        """Return the user as a UserInfo object."""
         extra = {key: list(values) for key, values in self.extra.items()}
         whole = {"username": self.name, "uid": self.uid, "groups": list(self.groups), "extra": extra}
         return {name: value for name, value in whole.items() if value}
 
 
 ANONYMOUS: Final = User("system:anonymous", groups=(ALL_UNAUTHENTICATED,))
-# Who everybody is on a server that asks for no credentials (plain HTTP on loopback).
+# User of all requests to a server without authentication (plain HTTP on loopback).
 UNSECURED: Final = User("system:unsecured", groups=(MASTERS, ALL_AUTHENTICATED))
+# Default audience of tokens, and issuer of service account tokens: this API.
 AUDIENCE: Final = "https://kubernetes.default.svc"
-"""Who a token is for when it does not say: this API. It is also who issues those of service accounts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Authenticated:
-    """Whom a token speaks for, and for which of the audiences asked about it is good."""
+    """User of a token, and those of the requested audiences for which it is valid."""
 
     user: User
     audiences: tuple[str, ...]
 
 
+# Authenticates a token for some audiences: None for an unknown token, InvalidCredentials for an invalid one.
 TokenReviewer = Callable[[str, Sequence[str]], Authenticated | None]
-"""Judges a token for some audiences: None for one it does not know, InvalidCredentials for one that is not good."""
 
 
 class InvalidCredentials(Exception):
-    """The client presented credentials, and they are not valid here. The answer is 401, never another identity."""
+    """Error for credentials that are not valid: the response is 401; no other authenticator is tried."""
 
 
 def with_authenticated_group(user: User) -> User:

@@ -1,1 +1,1 @@
-"""Work that an API server does by itself while it runs, as upstream's post-start hooks. Start with `hooks`."""
+"""Post-start hooks: what an API server does without requests while it runs. Start with `hooks`."""

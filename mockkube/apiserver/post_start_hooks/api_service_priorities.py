@@ -1,4 +1,4 @@
-"""Where the groups a server serves itself stand among all that are served, and their versions among each other."""
+"""Priorities of APIServices: the order of groups, and of versions within a group."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Priority:
-    """The more, the further in front."""
+    """Priorities of a group and of a version in it; higher ones come first."""
 
     group: int
     version: int
 
 
+# Priority of groups and versions from CRDs.
 CUSTOM: Final = Priority(1000, 100)
-"""Of what definitions of custom resources bring along."""
 
 # upstream 1.36: cmd/kube-apiserver/app/aggregator.go, pkg/controlplane/apiserver/aggregator.go; and 1.33 to 1.37, which
 # agree on what they share
@@ -46,12 +46,12 @@ _GROUPS: Final[Mapping[str, tuple[int, Mapping[str, int]]]] = {
 
 
 def group_priority(group: str) -> int:
-    """Return where a group that is served here stands: a custom one behind the built-in ones."""
+    """Return the priority of a group served here; custom groups come after built-in ones."""
     return _GROUPS[group][0] if group in _GROUPS else CUSTOM.group
 
 
 def priority_of(group: str, version: str) -> Priority | None:
-    """Return where a version of a built-in group stands; None for one that is not announced."""
+    """Return the priority of a version of a built-in group; None for one without an APIService."""
     whole, versions = _GROUPS.get(group, (0, {}))
     own = versions.get(version)
     return None if own is None else Priority(whole, own)

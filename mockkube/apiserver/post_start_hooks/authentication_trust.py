@@ -1,4 +1,4 @@
-"""What servers behind this one need to know of its clients, in a ConfigMap: kept as this server has it."""
+"""Keep the ConfigMap `extension-apiserver-authentication`, by which aggregated servers authenticate clients."""
 
 # upstream 1.36: pkg/controlplane/controller/clusterauthenticationtrust
 from collections.abc import Mapping
@@ -22,19 +22,19 @@ _OPTIONS: Final = WriteOptions(field_manager=MANAGER)
 
 
 def front_proxy_data(authority: str, name: str) -> dict[str, str]:
-    """Return what is published of a front proxy: who certifies it, its name, and the headers it tells users by."""
+    """Return the entries about the front proxy: its CA, its name, and the headers in which it passes users on."""
     headers = {
         "requestheader-allowed-names": [name],
         "requestheader-extra-headers-prefix": ["X-Remote-Extra-"],
         "requestheader-group-headers": ["X-Remote-Group"],
         "requestheader-username-headers": ["X-Remote-User"],
     }
-    told = {key: orjson.dumps(values).decode() for key, values in headers.items()}
-    return {**told, "requestheader-client-ca-file": authority}
+    encoded = {key: orjson.dumps(values).decode() for key, values in headers.items()}
+    return {**encoded, "requestheader-client-ca-file": authority}
 
 
 class AuthenticationTrust:
-    """Keeps what is published; other keys of the ConfigMap stay. Without data there is nothing to keep."""
+    """Controller that keeps the published entries; other keys of the ConfigMap are not changed."""
 
     def __init__(self, registry: Registry, data: Mapping[str, str]) -> None:
         self._registry = registry
@@ -42,18 +42,20 @@ class AuthenticationTrust:
         self.rounds = Rounds(self._ensure, registry.services.clock, registry.services.cache.bad)
 
     async def start(self) -> None:
-        """Publish, and follow the ConfigMap from now on."""
+        """Publish the entries, and follow the ConfigMap from now on."""
         if self._data:
             self._home.collection.listeners[self._changed] = None
             try:
                 await self._ensure(NAME)
+            # A rejected write is a fault of the start itself. Anything else comes from a malformed stored object, which
+            # must not keep the server from starting.
             except ApiError:
                 raise
             except Exception:
                 self.rounds.add(NAME)  # where it fails again, for all to see
 
     def stop(self) -> None:
-        """Follow no longer."""
+        """Stop following the ConfigMap."""
         self._home.collection.listeners.pop(self._changed, None)
 
     @property

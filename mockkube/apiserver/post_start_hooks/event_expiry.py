@@ -1,6 +1,6 @@
-"""Expiry of events: an event that has not been written for an hour is deleted.
+"""Expiry of events: delete events that have not been written for an hour.
 
-Upstream stores events under leases of etcd that last for `--event-ttl`, and each write begins a new one.
+Upstream stores events under etcd leases of `--event-ttl`; each write starts a new lease.
 """
 
 # upstream 1.36: pkg/controlplane/apiserver/options/options.go (EventTTL), pkg/registry/core/event/storage/storage.go
@@ -15,30 +15,31 @@ from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.runtime.steps import give_way
+from mockkube.runtime.steps import yield_to_event_loop
 
 TTL_SECONDS: Final = 3600.0
 CHECK_SECONDS: Final = 300.0
+# Events decoded before other tasks get their turn.
 _SLICE: Final = 100
-"""How many events are read before the event loop turns again."""
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 
 
 class EventExpiry:
-    """Deletes the expired events of one store, at most `CHECK_SECONDS` late."""
+    """Deletes expired events of one store, at most `CHECK_SECONDS` late."""
 
     def __init__(self, registry: Registry) -> None:
         resource = registry.stored("", "events")
         assert resource is not None, "every server has events"
         self._collection = resource.collection
         self._services = registry.services
+        # Times of the last hour, and the revision of the store at each: they tell the age of an event without decoding
+        # it.
         self._marks: deque[tuple[float, int]] = deque()
-        """Moments of the last hour, and the revision of the store at each."""
+        # Events that existed when the server started: by key their revision and time of expiry.
         self._found: dict[str, tuple[int, float]] = {}
-        """Events that were stored when the server started: by key their revision, and when they expire."""
 
     async def run(self) -> None:
-        """Delete what expires until cancelled."""
+        """Delete expired events until cancelled."""
         await self._find_expiries()
         while True:
             self._marks.append((self._services.clock.monotonic(), self._services.store.revision))
@@ -61,24 +62,24 @@ class EventExpiry:
         self._found = {key: found for key, found in self._found.items() if found[1] > now}
 
     async def _find_expiries(self) -> None:
-        """Read from the events that are stored already when they expire."""
+        """Compute from the stored events when they expire."""
         now, monotonic = self._services.clock.now(), self._services.clock.monotonic()
         for number, record in enumerate(tuple(self._collection.records.values())):
             age = (now - _written_at(record, now)).total_seconds()
             self._found[record.key] = (record.revision, monotonic - max(age, 0) + TTL_SECONDS)
             if number % _SLICE == _SLICE - 1:
-                await give_way()
+                await yield_to_event_loop()
 
     async def _delete(self, record: Record) -> None:
-        # Past the admission plugins, as upstream: it is etcd that deletes.
         try:
+            # No admission and no finalizers: upstream it is etcd that deletes expired events.
             await self._services.store.delete(record.key, expected=record.revision)
         except store_errors.Conflict:
             return  # it has been written again, or another server was faster
 
 
 def _written_at(record: Record, now: datetime) -> datetime:
-    """Return when an event was last written; `now` if it does not say."""
+    """Return when an event was last written; `now` if that cannot be read."""
     try:
         metadata: ReadOnlyObject = record.load()["metadata"]
         times = [metadata["creationTimestamp"], *(one.get("time") for one in metadata.get("managedFields") or ())]

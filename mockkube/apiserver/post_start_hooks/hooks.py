@@ -1,4 +1,4 @@
-"""All an API server does unasked, to be started and stopped as one."""
+"""All post-start hooks of one API server, started and stopped together."""
 
 from collections.abc import Coroutine, Mapping
 from typing import Any
@@ -13,10 +13,10 @@ from mockkube.apiserver.registry.registry import Registry
 
 
 class Chores:
-    """What runs beside the answering of requests. `work` is run by whoever owns the tasks of the server."""
+    """Post-start hooks of one server. The owner of the server's tasks runs the coroutines of `work`."""
 
     def __init__(self, registry: Registry, authority: str, identity: str, trust: Mapping[str, str]) -> None:
-        """`authority` is the PEM certificate that signs the API, or empty; without `identity` there is no lease."""
+        """Build the hooks; `authority` is the PEM certificate that signs the API, or empty. No `identity`, no lease."""
         data = {"client-ca-file": authority} if authority else {}
         self._trust = AuthenticationTrust(registry, {**data, **trust})
         self._lease = IdentityLease(registry, identity) if identity else None
@@ -25,7 +25,7 @@ class Chores:
         self.tokens = LegacyTokens(registry, authority)
 
     async def start(self) -> None:
-        """Do what is to be done before the server answers, and follow what is stored."""
+        """Do what must precede the first response, and follow the stored objects."""
         await self._trust.start()
         await self._registrations.start()
         await self._addresses.start()
@@ -45,17 +45,17 @@ class Chores:
         )
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
-        """Return what is to run until it is cancelled."""
+        """Return coroutines that run until they are cancelled."""
         leasing = [] if self._lease is None else [self._lease.renewing(), self._lease.collecting()]
         return [*(rounds.run() for rounds in self._rounds), *leasing]
 
     @property
     def busy(self) -> bool:
-        """Whether something that was stored is still to be acted upon."""
+        """Whether a stored change is still to be processed."""
         return any(rounds.busy for rounds in self._rounds)
 
     def stop(self) -> None:
-        """Follow no longer."""
+        """Stop following stored objects."""
         self._trust.stop()
         self._registrations.stop()
         self._addresses.stop()

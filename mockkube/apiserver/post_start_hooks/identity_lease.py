@@ -1,4 +1,4 @@
-"""The lease by which an API server tells that it is alive; and those of servers that are not, which go in time."""
+"""Identity lease of an API server, and garbage collection of the leases of stopped servers."""
 
 # upstream 1.36: pkg/controlplane/apiserver/server.go, component-helpers/apimachinery/lease/controller.go,
 # pkg/controlplane/controller/apiserverleasegc
@@ -35,25 +35,26 @@ _LOG: Final = logging.getLogger("mockkube.apiserver")
 
 
 def lease_name(identity: str) -> str:
-    """Return what the lease of a server is called that is known by this: its host, and what tells it apart there."""
+    """Return the lease name of a server; identity is its host, and after a slash what distinguishes servers there."""
     parts = (part.encode() for part in (identity, _SERVER))
+    # Like upstream's server id, each part is hashed with its length, so that different parts never run together.
     hashed = b"".join(len(part).to_bytes(2, "big") + part for part in parts)
     digest = hashlib.sha256(hashed).digest()[:16]
     return f"apiserver-{base64.b32encode(digest).decode().rstrip('=').lower()}"
 
 
 class IdentityLease:
-    """Keeps the lease of one server on a host, and collects expired ones."""
+    """Renews the lease of one server, and deletes expired leases."""
 
     def __init__(self, registry: Registry, identity: str) -> None:
-        """Speak for a server of this identity: its host, and behind a slash what tells it apart there."""
+        """Set up the lease of a server; identity is its host, and after a slash what distinguishes servers there."""
         self._registry = registry
         self._host = identity.partition("/")[0]
         self._name = lease_name(identity)
         self._holder = f"{self._name}_{registry.services.chance.uid()}"
 
     async def renew(self) -> None:
-        """Say that the server is alive."""
+        """Renew the lease; create it if it is missing."""
         spec = {"holderIdentity": self._holder, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": self._now()}
         call = Call(APISERVER, NAMESPACE, self._name, user_agent=MANAGER)
         try:
@@ -62,7 +63,7 @@ class IdentityLease:
             await self._create(spec)
 
     async def collect(self) -> None:
-        """Delete the leases of servers that have not been heard of for as long as they said."""
+        """Delete the leases of servers that have expired."""
         home = self._home
         for record in tuple(home.collection.range(home.key(NAMESPACE, ""))):
             if record.labels.get(IDENTITY) == _SERVER and self._expired(record):
@@ -85,7 +86,7 @@ class IdentityLease:
             await services.clock.sleep(RENEW_SECONDS * (1 + services.chance.random.random() * _JITTER))
 
     async def collecting(self) -> None:
-        """Collect until cancelled."""
+        """Delete expired leases until cancelled."""
         while True:
             await self._try(self.collect)
             await self._registry.services.clock.sleep(COLLECT_SECONDS)
@@ -116,7 +117,7 @@ class IdentityLease:
             return  # the next renewal finds it
 
     async def _try(self, act: Callable[[], Awaitable[None]]) -> None:
-        """Act; what fails is done the next time."""
+        """Call the function; log an error, as the next period tries again."""
         try:
             await act()
         except (ApiError, store_errors.Unavailable) as error:
@@ -126,9 +127,10 @@ class IdentityLease:
 
 
 def expired(lease: ReadOnlyObject, now: datetime) -> bool:
-    """Whether nobody has renewed a lease for as long as it lasts."""
+    """Return whether a lease was not renewed for its duration."""
     spec = lease.get("spec") or {}
     renewed, lasts = spec.get("renewTime"), spec.get("leaseDurationSeconds")
+    # upstream: a lease without times counts as expired.
     if renewed is None or lasts is None:
         return True
     return parse_micro_time(renewed) + timedelta(seconds=lasts) < now

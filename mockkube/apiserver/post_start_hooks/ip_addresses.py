@@ -1,4 +1,4 @@
-"""IPAddresses: one for each address of a service, made with it, deleted with it, and mended where they disagree."""
+"""Keep one IPAddress object for each cluster IP: create, delete and repair them."""
 
 # upstream 1.36: pkg/registry/core/service/ipallocator, its controller/repairip.go
 from datetime import timedelta
@@ -21,14 +21,14 @@ ADDRESSES: Final = ("networking.k8s.io", "ipaddresses")
 FAMILY: Final = "ipaddress.kubernetes.io/ip-family"
 MANAGED_BY: Final = "ipaddress.kubernetes.io/managed-by"
 ALLOCATOR: Final = "ipallocator.k8s.io"
+# How long an IPAddress may exist before its service does.
 GRACE: Final = timedelta(seconds=60)
-"""How long an address may be there before its service."""
 
 _OPTIONS: Final = WriteOptions(field_manager=MANAGER)
 
 
 class IPAddresses:
-    """Keeps the IPAddresses of services."""
+    """Controller of the IPAddresses of services."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -37,7 +37,7 @@ class IPAddresses:
         self.orphans = Rounds(self._clean, clock, registry.services.cache.bad)
 
     async def start(self) -> None:
-        """Bring addresses to what services have, and follow both from now on."""
+        """Reconcile all addresses, and follow services and addresses from now on."""
         services, addresses = self._stored("", "services").collection, self._stored(*ADDRESSES).collection
         services.listeners[self._service_changed] = None
         addresses.listeners[self._address_changed] = None
@@ -52,12 +52,12 @@ class IPAddresses:
         self.orphans.add(*(record.name for record in addresses.records.values()))
 
     def stop(self) -> None:
-        """Follow no longer."""
+        """Stop following services and addresses."""
         self._stored("", "services").collection.listeners.pop(self._service_changed, None)
         self._stored(*ADDRESSES).collection.listeners.pop(self._address_changed, None)
 
     async def settle(self, new: ReadOnlyObject | None, old: ReadOnlyObject | None) -> None:
-        """Follow a service that was stored, or, without a new state, deleted."""
+        """Create and delete addresses for a stored service; it was deleted if there is no new state."""
         held, before = _held(new), _held(old)
         for address in before:
             if address not in held:
@@ -87,8 +87,8 @@ class IPAddresses:
         return None if record is None else record.load()
 
     async def _mend(self, key: str) -> None:
-        """Give a service the addresses that it has and that do not say so."""
-        # differs: upstream notices an address that somebody deleted only when it looks at its service again
+        """Create or replace IPAddresses that are missing or wrong for a service."""
+        # differs: upstream notices a deleted IPAddress only with the next resync of its service.
         namespace, _, name = key.partition("/")
         service = self._service(namespace, name)
         for address in _held(service):
@@ -98,11 +98,12 @@ class IPAddresses:
             if present is None:
                 await self._create(address, service)
             elif self._astray(present, service):
+                # The parentRef is immutable, so a wrong object is replaced.
                 await self._delete(address)
                 await self._create(address, service)
 
     def _astray(self, present: ReadOnlyObject, service: ReadOnlyObject) -> bool:
-        """Whether an address of a service is not marked as one, or as that of another which does not have it."""
+        """Return whether an IPAddress does not refer to the service, and to no other one that exists."""
         parent, wanted = _parent(present), _reference(service)
         if parent.get("group") or parent.get("resource") != "services":
             return True
@@ -113,7 +114,7 @@ class IPAddresses:
         return _labels(present) != {**_labels(present), **_own_labels(present["metadata"]["name"])}
 
     async def _clean(self, address: str) -> None:
-        """Delete an address whose service is not there, or has it no more."""
+        """Delete an IPAddress whose service is missing, or does not use it."""
         record = self._stored(*ADDRESSES).record("", address)
         present = None if record is None else record.load()
         if present is None or _labels(present).get(MANAGED_BY) != ALLOCATOR:
@@ -125,6 +126,7 @@ class IPAddresses:
             return
         clock = self._registry.services.clock
         left = parse_time(present["metadata"]["creationTimestamp"]) + GRACE - clock.now()
+        # Allocation creates the IPAddress before the service is stored, so a missing service may still follow.
         coming = of_service and (service is None or not wants.needs_cluster_ip(service))
         if coming and left > timedelta():
             self.orphans.add_after(left.total_seconds(), address)
@@ -148,7 +150,7 @@ class IPAddresses:
 
 
 def _held(service: ReadOnlyObject | None) -> list[str]:
-    """The addresses of a service, in canonical form."""
+    """Return the cluster IPs of a service in canonical form."""
     if service is None or not wants.needs_cluster_ip(service):
         return []
     found = [parse_ip(ip) for ip in service["spec"].get("clusterIPs") or () if ip != "None"]

@@ -1,7 +1,7 @@
-"""Secrets that keep a service account's token: filled when they are made, deleted when the account is gone.
+"""Legacy token secrets: fill new ones with a token, delete them with their service account.
 
-Upstream a controller of the controller manager sees to it. Here the server does, which has the key and the certificate,
-whatever controllers run.
+Upstream the tokens controller of the controller manager does this. Here the server does, because it has the key and
+the certificate, and works whatever controllers run.
 """
 
 # upstream 1.36: pkg/controller/serviceaccount/tokens_controller.go
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import Conflict, NotFound
-from mockkube.api.kinds.core.secret import SERVICE_ACCOUNT_NAME
+from mockkube.api.kinds.core.secret import SERVICE_ACCOUNT_NAME_ANNOTATION
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.authentication.legacy_tokens import TOKEN, kept_token
 from mockkube.apiserver.identity.user import ALL_AUTHENTICATED, InvalidCredentials, User
@@ -33,7 +33,7 @@ _OPTIONS: Final = WriteOptions(field_manager=_AGENT)
 
 
 class LegacyTokens:
-    """Keeps secrets of that type. `authority` is a PEM certificate, or empty."""
+    """Controller of legacy token secrets. `authority` is a PEM certificate, or empty."""
 
     def __init__(self, registry: Registry, authority: str = "") -> None:
         self._registry = registry
@@ -45,7 +45,7 @@ class LegacyTokens:
         self.uses = Rounds(self._note, clock, bad)
 
     def start(self) -> None:
-        """Follow secrets and accounts, and see to the secrets there are."""
+        """Follow secrets and service accounts, and queue the existing secrets."""
         secrets, accounts = self._stored("secrets").collection, self._stored("serviceaccounts").collection
         secrets.listeners[self._secret_changed] = None
         accounts.listeners[self._account_changed] = None
@@ -54,13 +54,14 @@ class LegacyTokens:
                 self.secrets.add(f"{record.namespace}/{record.name}")
 
     def stop(self) -> None:
-        """Follow no longer."""
+        """Stop following secrets and service accounts."""
         self._stored("secrets").collection.listeners.pop(self._secret_changed, None)
         self._stored("serviceaccounts").collection.listeners.pop(self._account_changed, None)
 
     def used(self, namespace: str, name: str) -> None:
-        """Have it noted that the token of a secret was used today."""
+        """Queue recording that the token of a secret was used today."""
         record = self._stored("secrets").record(namespace, name)
+        # The label holds a date, so each secret is written at most once a day.
         if record is not None and record.labels.get(LAST_USED) != self._today():
             self.uses.add(f"{namespace}/{name}")
 
@@ -93,7 +94,7 @@ class LegacyTokens:
                 yield f"{namespace}/{record.name}"
 
     async def _ensure(self, key: str) -> None:
-        """Fill a secret, or delete it."""
+        """Fill the secret, or delete it if its service account is gone."""
         namespace, _, name = key.partition("/")
         record = self._stored("secrets").record(namespace, name)
         if record is None:
@@ -104,6 +105,7 @@ class LegacyTokens:
             return
         found = self._stored("serviceaccounts").record(namespace, wanted.name)
         account = None if found is None else found.load()
+        # A new service account of the same name must not inherit the token of the old one.
         if account is None or wanted.uid not in ("", account["metadata"]["uid"]):
             await self._delete(secret)
         elif (filled := self._filled(secret, account))["data"] != (secret.get("data") or {}):
@@ -119,12 +121,12 @@ class LegacyTokens:
             token = self._registry.services.accounts.issue_legacy(account, metadata["name"])
             data[TOKEN] = _encoded(token)
         own = account["metadata"]
-        told = {SERVICE_ACCOUNT_NAME: own["name"], SERVICE_ACCOUNT_UID: own["uid"]}
-        annotations = {**(metadata.get("annotations") or {}), **told}
+        account_annotations = {SERVICE_ACCOUNT_NAME_ANNOTATION: own["name"], SERVICE_ACCOUNT_UID: own["uid"]}
+        annotations = {**(metadata.get("annotations") or {}), **account_annotations}
         return {**secret, "metadata": {**metadata, "annotations": annotations}, "data": data}
 
     def _good(self, secret: ReadOnlyObject) -> bool:
-        """Whether it keeps a token that this server, perhaps started anew since, knows."""
+        """Return whether the token of the secret was issued by this server since its last start."""
         # differs: the keys of a server end with it, upstream's are in a file
         token = kept_token(secret)
         try:
@@ -141,7 +143,7 @@ class LegacyTokens:
             return  # it is gone, or another of that name has come
 
     async def _forget(self, reference: "_Reference") -> None:
-        """Take a secret that is gone out of its account."""
+        """Remove a deleted secret from the list of its service account."""
         record = self._stored("serviceaccounts").record(reference.namespace, reference.account.name)
         account = None if record is None else record.load()
         if account is None or reference.account.uid not in ("", account["metadata"]["uid"]):
@@ -160,7 +162,7 @@ class LegacyTokens:
             return  # whoever was faster has caused another look at it
 
     async def _note(self, key: str) -> None:
-        """Label a secret with the day."""
+        """Label the secret with the date of its last use."""
         namespace, _, name = key.partition("/")
         call = Call(APISERVER, namespace, name, user_agent=MANAGER)
         today = self._today()
@@ -178,7 +180,7 @@ class LegacyTokens:
 
 @dataclass(frozen=True, slots=True)
 class _Account:
-    """Whose token a secret is to keep, as it says, whatever that is; the uid is empty where it does not."""
+    """Service account that a secret names; the uid is empty if the secret does not name it."""
 
     name: str
     uid: str
@@ -186,7 +188,7 @@ class _Account:
 
 @dataclass(frozen=True, slots=True)
 class _Reference:
-    """A secret that an account may list."""
+    """Secret that a service account may list."""
 
     namespace: str
     secret: str
@@ -195,12 +197,12 @@ class _Reference:
 
 def _names(record: Record, account: str) -> bool:
     annotations = (record.load().get("metadata") or {}).get("annotations")
-    return isinstance(annotations, dict) and annotations.get(SERVICE_ACCOUNT_NAME) == account
+    return isinstance(annotations, dict) and annotations.get(SERVICE_ACCOUNT_NAME_ANNOTATION) == account
 
 
 def _account_of(secret: ReadOnlyObject) -> _Account:
     annotations = secret["metadata"].get("annotations") or {}
-    return _Account(annotations.get(SERVICE_ACCOUNT_NAME, ""), annotations.get(SERVICE_ACCOUNT_UID, ""))
+    return _Account(annotations.get(SERVICE_ACCOUNT_NAME_ANNOTATION, ""), annotations.get(SERVICE_ACCOUNT_UID, ""))
 
 
 def _encoded(text: str) -> str:

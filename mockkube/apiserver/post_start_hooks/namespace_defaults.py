@@ -1,7 +1,7 @@
-"""What every namespace has from the start: the service account `default`, and the authority that signs the API.
+"""Defaults of every namespace: service account `default` and ConfigMap `kube-root-ca.crt`.
 
-Upstream two controllers of the controller manager see to it. A pod cannot be created before they did, so here the
-server does it itself, whatever controllers run.
+Upstream two controllers of the controller manager create them. A pod cannot be created before they exist, so here the
+server does it, whatever controllers run.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _PUBLISHER: Final = _user("root-ca-cert-publisher")
 
 
 class Accounts:
-    """Keeps what every namespace has. `authority` is a PEM certificate, or empty."""
+    """Controller of the namespace defaults. `authority` is a PEM certificate, or empty."""
 
     # upstream 1.36: pkg/controller/serviceaccount, pkg/controller/certificates/rootcacertpublisher
 
@@ -51,7 +51,7 @@ class Accounts:
         self._wake = asyncio.Event()
 
     async def ensure(self, namespace: str) -> None:
-        """Create what an active namespace lacks, and bring the certificate up to date."""
+        """Create what an active namespace lacks, and update the certificate."""
         record = self._stored("namespaces").record("", namespace)
         if record is None or record.fields.get("status.phase") != "Active":
             return
@@ -60,7 +60,7 @@ class Accounts:
         await self._publish(namespace)
 
     async def run(self) -> None:
-        """See to all namespaces, then to those that are new or have lost something, until cancelled."""
+        """Reconcile all namespaces, then new ones and those that lost an object, until cancelled."""
         namespaces, accounts = self._stored("namespaces").collection, self._stored("serviceaccounts").collection
         maps = self._stored("configmaps").collection
         self._pending.update((record.name, None) for record in namespaces.records.values())
@@ -83,16 +83,16 @@ class Accounts:
                 del collection.listeners[listener]
 
     def ready(self) -> bool:
-        """Whether a namespace waits to be seen to."""
+        """Return whether a namespace is queued."""
         return bool(self._pending)
 
     @property
     def busy(self) -> bool:
-        """Whether it runs, and a namespace waits to be seen to or is in hand."""
+        """Whether it runs, and a namespace is queued or being processed."""
         return self._running and self._wake.is_set()
 
     async def step(self) -> None:
-        """See to one namespace."""
+        """Reconcile one namespace."""
         namespace = next(iter(self._pending), None)
         if namespace is not None:
             del self._pending[namespace]
@@ -114,6 +114,7 @@ class Accounts:
             self._remember(change.record.name)
 
     def _account_changed(self, change: Change) -> None:
+        # Only deletions matter: the contents of a service account belong to its users.
         if change.type is ChangeType.DELETED and change.record.name == ACCOUNT:
             self._remember(change.record.namespace)
 
@@ -141,8 +142,8 @@ class Accounts:
         try:
             await creation.create(resource, call, resource.decode(obj, call, "Ignore"), _OPTIONS)
         except (AlreadyExists, NotFound, Forbidden):
-            # Made meanwhile; or the namespace is going, or holds no more.
-            # differs: upstream asks a quota again and again, here the next change of the namespace does.
+            # It was created meanwhile, or the namespace is being deleted, or a quota forbids it. differs: upstream
+            # retries on exceeded quota; here only the next change of the namespace does.
             return
 
     async def _correct(self, namespace: str, data: Object) -> None:

@@ -1,7 +1,7 @@
-"""The APIServices of what this server serves itself: one for each version of a group.
+"""Keep the APIServices of what this server serves: one for each version of a group.
 
-Those of built-in groups are made once when the server starts: from then on they are whoever's. Those of custom groups
-come and go with the definitions, and are kept as they should be.
+Those of built-in groups are created once, at the start; later changes by users are not reverted. Those of custom groups
+come and go with their CRDs, and are kept as they should be.
 """
 
 # upstream 1.36: kube-aggregator/pkg/controllers/autoregister, pkg/controlplane/controller/crdregistration
@@ -32,18 +32,18 @@ _OPTIONS: Final = WriteOptions(field_manager=MANAGER)
 
 
 class Registrations:
-    """Keeps the APIServices of one server's own groups."""
+    """Controller of the APIServices of one server's own groups."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._on_start: dict[str, Object] = {}
+        # APIServices that existed when the server started.
         self._before: frozenset[str] = frozenset()
-        """What was there when the server started."""
         self._seen_to: set[str] = set()
         self.rounds = Rounds(self.ensure, registry.services.clock, registry.services.cache.bad)
 
     async def start(self) -> None:
-        """Announce what is served, and follow definitions and APIServices from now on."""
+        """Create the APIServices, and follow CRDs and APIServices from now on."""
         home, definitions = self._home, self._definitions
         self._on_start = {one["metadata"]["name"]: one for one in self._announced()}
         self._before = frozenset(record.name for record in home.collection.records.values())
@@ -69,17 +69,18 @@ class Registrations:
         )
 
     def stop(self) -> None:
-        """Follow no longer."""
+        """Stop following CRDs and APIServices."""
         self._home.collection.listeners.pop(self._changed, None)
         self._definitions.listeners.pop(self._defined, None)
 
     async def ensure(self, name: str) -> None:
-        """Make, mend or delete one, if that is for this server to do."""
+        """Create, update or delete one APIService, if this server manages it."""
         await self._ensure(name, again=name in self._seen_to)
         self._seen_to.add(name)
 
     async def _ensure(self, name: str, *, again: bool) -> None:
         wanted, record = self._wanted(name), self._home.record("", name)
+        # upstream: APIServices labelled "onstart" are synced once; afterwards users may change or delete them.
         if wanted is not None and _managed(wanted) == ON_START and again:
             return
         if record is None:
@@ -87,6 +88,7 @@ class Registrations:
             return
         present = record.load()
         managed = _managed(present)
+        # Without the label the APIService belongs to a user, for example to register an aggregated server.
         if managed not in (ON_START, ALWAYS):
             return
         if managed == ON_START and (again or name not in self._before):
@@ -167,7 +169,7 @@ def _api_service(group: str, version: str, priority: Priority, managed: str) -> 
 
 
 def _names(definition: ReadOnlyObject, *, served: bool = False) -> list[str]:
-    """The APIServices of a definition's versions: of all, or of those that are served."""
+    """Return the APIService names of a CRD's versions: of all, or of the served ones."""
     spec = definition["spec"]
     return [f"{one['name']}.{spec['group']}" for one in spec["versions"] if one["served"] or not served]
 

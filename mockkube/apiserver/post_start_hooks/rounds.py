@@ -1,4 +1,4 @@
-"""Keys that are seen to one after the other, by whoever runs the rounds; what fails is seen to again."""
+"""Retry queue: process keys one after the other; retry failed ones with backoff."""
 
 import asyncio
 import logging
@@ -12,52 +12,53 @@ from mockkube.api.errors import ApiError
 from mockkube.client.bad_objects import BadObjects, name_of
 from mockkube.runtime.clock import Clock
 
+# Delay of the first retry; it doubles with every further one.
 RETRY_SECONDS: Final = 1.0
-"""After how long what failed is seen to again; from then on twice as long each time."""
+# Attempts in a row; afterwards the key rests until it is added again.
 TRIES_MAX: Final = 10
-"""How often in a row; then nothing happens to it until it is added again."""
 
 _Key = TypeVar("_Key", bound=Hashable)
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 
 
 class Rounds(Generic[_Key]):
-    """Calls `see_to` with every key that was added, once however often it was added meanwhile."""
+    """Queue that calls `see_to` with every added key; a key added several times meanwhile is processed once."""
 
     def __init__(self, see_to: Callable[[_Key], Awaitable[None]], clock: Clock, bad: BadObjects | None = None) -> None:
-        """Show keys that fail for what is stored among the `bad` objects."""
+        """Report keys that fail because of a stored object to `bad`."""
         self._see_to = see_to
         self._name = name_of(see_to)
         self._bad = BadObjects() if bad is None else bad
         self._clock = clock
         self._pending: dict[_Key, None] = {}
         self._failures: dict[_Key, int] = {}
+        # Earliest time at which each delayed key is added again.
         self._due: dict[_Key, float] = {}
-        """When keys are to be added again, the earliest time of each."""
         self._wake = asyncio.Event()
         self._running = False
         self._later: asyncio.TaskGroup | None = None
 
     def add(self, *keys: _Key) -> None:
-        """Have these seen to."""
+        """Add keys."""
         if keys:
             self._pending.update(dict.fromkeys(keys))
             self._wake.set()
 
     def add_after(self, seconds: float, key: _Key) -> None:
-        """Have a key seen to in so many seconds, or sooner where that is asked for, if somebody makes the rounds."""
+        """Add a key after a delay, or earlier if that was requested; without effect unless the queue runs."""
         due = self._clock.monotonic() + seconds
+        # An earlier timer of the same key stays, so a key never has a later time than requested.
         if self._later is not None and due < self._due.get(key, math.inf):
             self._due[key] = due
             self._later.create_task(self._at(due, key))
 
     @property
     def busy(self) -> bool:
-        """Whether somebody makes the rounds, and a key waits or is in hand."""
+        """Whether the queue runs, and a key is queued or being processed."""
         return self._running and self._wake.is_set()
 
     async def run(self) -> None:
-        """Make the rounds until cancelled."""
+        """Process keys until cancelled."""
         self._running = True
         try:
             async with asyncio.TaskGroup() as self._later:
@@ -83,11 +84,12 @@ class Rounds(Generic[_Key]):
                 self._failures.pop(key, None)
                 if self._bad:
                     self._bad.forget("", key, self._name)
+        # Cleared only after the key was processed, because `busy` reads it.
         if not self._pending:
             self._wake.clear()
 
     def _come_back(self, key: _Key, why: str) -> None:
-        """Come back to a key that failed, unless it has failed too often."""
+        """Retry a failed key later, unless it failed too often."""
         failures = self._failures.pop(key, 0) + 1
         if failures >= TRIES_MAX:
             _LOG.warning("%s: %s: given up", key, why)
@@ -99,6 +101,7 @@ class Rounds(Generic[_Key]):
 
     async def _at(self, due: float, key: _Key) -> None:
         await self._clock.sleep(due - self._clock.monotonic())
+        # A timer that a sooner one has replaced does nothing.
         if self._due.get(key) == due:
             del self._due[key]
             self.add(key)

@@ -1,4 +1,4 @@
-"""What a store wants done from time to time: its past forgotten, and other processes' writes fetched."""
+"""Store maintenance: compact old revisions, and poll for writes of other processes."""
 
 import asyncio
 import logging
@@ -10,18 +10,18 @@ from mockkube_storage.store import Store
 
 from mockkube.runtime.clock import Clock
 
+# Interval of compaction, and the minimum age of the revisions it removes.
 COMPACT_SECONDS: Final = 300.0
-"""How long the past is kept at least, and how often older one is forgotten."""
+# Bytes written after which a compaction follows early, so that the store does not grow without bound.
 COMPACT_BYTES: Final = 64 * 1024 * 1024
-"""How much may be written until then; beyond it the past is forgotten sooner."""
+# Maximum delay of another process's commit whose notification was lost.
 POLL_SECONDS: Final = 5.0
-"""How long what another process committed may stay unseen when its announcement was lost."""
 
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 
 
 class Housekeeping:
-    """Looks after one store. `work` is run by whoever owns the tasks of the server."""
+    """Maintenance of one store. The owner of the server's tasks runs the coroutines of `work`."""
 
     # upstream 1.36: staging/src/k8s.io/apiserver/pkg/storage/etcd3/compact.go
 
@@ -29,12 +29,12 @@ class Housekeeping:
         self._store = store
         self._clock = clock
         self._seen = store.revision
+        # Bytes written since the last compaction.
         self._written = 0
-        """Bytes written since the last compaction."""
         self._full = asyncio.Event()
 
     def work(self) -> list[Coroutine[Any, Any, None]]:
-        """Return what is to run until it is cancelled."""
+        """Return coroutines that run until they are cancelled."""
         return [
             self._every(COMPACT_SECONDS, self.compact),
             self._every(POLL_SECONDS, self.poll),
@@ -42,13 +42,15 @@ class Housekeeping:
         ]
 
     def wrote(self, count: int) -> None:
-        """Take note of so many bytes written to the store."""
+        """Count bytes written to the store."""
         self._written += count
         if self._written >= COMPACT_BYTES:
             self._full.set()
 
     async def compact(self) -> None:
-        """Forget what was replaced before the last call; the next call forgets what is replaced up to now."""
+        """Compact up to the revision of the last call."""
+        # As upstream's compactor: revisions stay readable for at least one interval, for watches and lists that
+        # continue.
         seen, self._seen = self._seen, self._store.revision
         self._written = 0
         await self._store.compact(seen)

@@ -1,1 +1,1 @@
-"""Verbs on objects, without HTTP: read resource.py first."""
+"""Verbs on objects, without HTTP (upstream: registry/generic/registry). Read resource.py first."""

@@ -1,4 +1,7 @@
-"""Interface of admission plugins, and the request that they judge."""
+"""Interface of admission plugins, and the request attributes they judge.
+
+upstream 1.36: apiserver/pkg/admission/interfaces.go
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Operation(StrEnum):
-    """What a request is about to do."""
+    """Operations of admission requests."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -23,7 +26,7 @@ class Operation(StrEnum):
 
 @dataclass(slots=True)
 class Request:
-    """A request on its way into the store. `obj` is in the storage version; a deletion has none."""
+    """Attributes of a request for admission. `obj` is in the storage version; a deletion has none."""
 
     operation: Operation
     resource: Resource
@@ -31,80 +34,80 @@ class Request:
     obj: Object | None
     old: ReadOnlyObject | None
     dry_run: bool = False
+    # Webhooks and policies that ran and ask to run again if the object changes afterwards.
     reinvocable: set[tuple[str, ...]] = field(default_factory=set)
-    """What was played on it and wants to be played again if the object changes after that."""
 
     def about(self, group: str, plural: str, subresource: str = "") -> bool:
-        """Whether the request is to this resource and subresource."""
+        """Return whether the request is for this resource and subresource."""
         resource = self.resource.home
         return resource.plural == plural and resource.group == group and self.call.subresource == subresource
 
     def of_kind(self, group: str, plural: str) -> bool:
-        """Whether the request is to this resource or a subresource of it."""
+        """Return whether the request is for this resource or one of its subresources."""
         return self.resource.home.plural == plural and self.resource.home.group == group
 
     @property
     def given(self) -> Object:
-        """The object of a creation or an update."""
+        """New object of a creation or an update."""
         assert self.obj is not None, "a deletion has no object"
         return self.obj
 
     @property
     def annotations(self) -> ReadOnlyObject:
-        """The annotations of the object."""
+        """Annotations of the new object."""
         return self.given["metadata"].get("annotations") or {}
 
     def find(self, group: str, plural: str) -> Resource:
-        """Another resource of the same server, to look things up in."""
+        """Return another resource of the same server, in its storage version."""
         found = self.resource.services.find(group, plural)
         assert found is not None, f"no resource {plural}.{group}"
         return found
 
 
 class Plugin:
-    """One admission plugin. It says no by raising an ApiError."""
+    """Admission plugin. It rejects a request by raising an ApiError."""
 
     name: str
+    # Operations the plugin handles; only these two have an object.
     operations: tuple[Operation, ...] = (Operation.CREATE, Operation.UPDATE)
-    """The operations it is asked about; only these two have an object."""
 
     def admit(self, request: Request) -> None:
-        """Change the object of the request, or refuse it."""
+        """Change the object of the request, or reject it."""
 
     async def amend(self, request: Request, *, again: bool) -> bool:
-        """Let others change the object, once every plugin has; return whether it changed.
+        """Call webhooks or policies that may change the object; return whether it changed.
 
-        `again`: something has changed since this was asked first.
+        They run after `admit` of every plugin. `again`: this is a reinvocation, because the object changed since.
         """
         return False
 
     def validate(self, request: Request) -> None:
-        """Judge the object as it will be stored."""
+        """Validate the object as it will be stored."""
 
     async def settle(self, request: Request) -> None:
-        """Set aside what the request uses up, or refuse it: the last step before the object is stored."""
+        """Validate with calls that must be awaited, such as webhooks and quota; the last step before storing."""
 
 
 class Admission(Protocol):
-    """All enabled plugins, run in order; the chain in `admission/chain.py`, or one that admits everything."""
+    """Interface of the enabled plugins, run in order: an AdmissionChain, or one that admits everything."""
 
     @property
     def plugins(self) -> tuple[Plugin, ...]:
-        """The enabled plugins, in order."""
+        """Enabled plugins, in order."""
         ...
 
     def admit(self, request: Request) -> None:
-        """Let every plugin change the object, in order."""
+        """Call `admit` of every plugin, in order."""
         ...
 
     async def amend(self, request: Request) -> None:
-        """Let webhooks and policies change the admitted object; admit again what they changed."""
+        """Call mutating webhooks and policies, then `admit` of every plugin again if they changed the object."""
         ...
 
     def validate(self, request: Request) -> None:
-        """Let every plugin judge the object, in order."""
+        """Call `validate` of every plugin, in order."""
         ...
 
     async def settle(self, request: Request) -> None:
-        """Let every plugin reserve what the request uses up, such as quota."""
+        """Call `settle` of every plugin, in order."""
         ...

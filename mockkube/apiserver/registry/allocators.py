@@ -1,7 +1,9 @@
-"""What a server hands out of a pool: cluster IPs and node ports of services.
+"""Allocator of cluster IPs and node ports of services.
 
-What stored services hold is read from their collection, so it is right after a start and whoever wrote them. A
-reservation covers the moment between choosing an address and the service being stored with it.
+Allocated values are read from the stored services, so they are right after a restart and with several servers. A
+reservation covers the time between choosing a value and storing the service.
+
+upstream 1.36: pkg/registry/core/service/storage/alloc.go, pkg/registry/core/service/{ip,port}allocator
 """
 
 from __future__ import annotations
@@ -25,27 +27,27 @@ if TYPE_CHECKING:
 SERVICE_CIDR: Final = "10.0.0.0/24"
 NODE_PORT_FIRST: Final = 30000
 NODE_PORT_LAST: Final = 32767
+# First node port that a dry run shows, outside of the range. The next ones follow it.
 _DRY_RUN_PORT: Final = 32769
-"""The node port a dry run shows; the next ones follow it."""
+# Minimum size of the lower band of a range, which is kept for static assignment.
 _SPREAD_MIN: Final = 16
-"""How many numbers at the least are left, at the start of a range, for those who ask for one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What one service holds."""
+    """Addresses and node ports that one service uses."""
 
     addresses: tuple[Address, ...] = ()
     node_ports: tuple[int, ...] = ()
 
     @classmethod
     def read(cls, service: ReadOnlyObject) -> Holding:
-        """What this service holds; the port for health checks is a node port too."""
+        """Read what a service uses; its health check port is a node port, too."""
         if not wants.needs_cluster_ip(service):
             return cls()
         spec = service["spec"]
         found = [parse_ip(ip) for ip in spec.get("clusterIPs") or () if ip != "None"]
-        node_ports = sorted(wants.node_ports_held(service))
+        node_ports = sorted(wants.allocated_node_ports(service))
         if spec.get("healthCheckNodePort"):
             node_ports.append(spec["healthCheckNodePort"])
         return cls(tuple(ip for ip in found if ip is not None), tuple(node_ports))
@@ -55,19 +57,19 @@ Taken = Address | int
 
 
 class Reservation:
-    """What was taken for a write that has not happened yet."""
+    """Values reserved for a write that has not happened yet."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._taken: list[Taken] = []
 
     def take(self, one: Taken) -> None:
-        """Keep others from taking it."""
+        """Reserve a value."""
         self._pool.reserved[one] = self
         self._taken.append(one)
 
     def release(self) -> None:
-        """Give back what no stored service came to hold. May be repeated."""
+        """Release what no stored service uses by now. May be called again."""
         for one in self._taken:
             if self._pool.reserved.get(one) is self:
                 del self._pool.reserved[one]
@@ -75,7 +77,7 @@ class Reservation:
 
 
 class Pool:
-    """Which addresses and node ports are taken, by stored services and by writes under way."""
+    """Addresses and node ports in use, by stored services and by writes in progress."""
 
     def __init__(self) -> None:
         self.reserved: dict[Taken, Reservation] = {}
@@ -83,11 +85,11 @@ class Pool:
         self._collection: Collection | None = None
 
     def has(self, one: Taken) -> bool:
-        """Whether it is taken."""
+        """Return whether a value is in use or reserved."""
         return one in self._held or one in self.reserved
 
     def follow(self, services: Collection) -> None:
-        """Know what these services hold from now on."""
+        """Track the values of these services from now on."""
         if self._collection is services:
             return
         self._collection = services
@@ -104,7 +106,9 @@ class Pool:
 
     def _add(self, record: Record) -> None:
         for one in _held_by(record):
+            # Counted, because two services that were stored by other means may use the same value.
             self._held[one] = self._held.get(one, 0) + 1
+            # The stored service holds the value now, so the reservation is not needed any more.
             self.reserved.pop(one, None)
 
     def _drop(self, record: Record) -> None:
@@ -123,7 +127,7 @@ def _held_by(record: Record) -> Iterable[Taken]:
 
 
 class Allocators:
-    """The pools of one cluster. `cidrs` has one range, or one of each family, the main one first."""
+    """Allocator of one cluster. `cidrs` has one range, or one for each IP family, the primary one first."""
 
     def __init__(self, cidrs: Sequence[str] = (SERVICE_CIDR,), chance: Chance | None = None) -> None:
         self.cidrs = tuple(cidrs)
@@ -136,20 +140,20 @@ class Allocators:
 
     @property
     def first_address(self) -> str:
-        """The address of the API server's own service."""
+        """Address of the service `kubernetes`."""
         return str(self._ranges[0][1])
 
     def reserve(self, home: Resource, new: Object, old: ReadOnlyObject | None, *, dry_run: bool = False) -> Reservation:
-        """Write addresses, families and node ports into a service, and keep them until it is stored or given up.
+        """Write addresses, IP families and node ports into a service; reserve them until it is stored or rejected.
 
-        Called before the strategy's hooks, for updates of the main resource too. Objects of other kinds need nothing.
+        Called before the strategy's hooks, also for updates of the main resource. Other kinds need nothing.
         """
         if home.plural != "services" or home.group:
             return self._none
         if old is None:
-            errors = wants.settle_create(new, self.families)
+            errors = wants.init_ip_families_for_create(new, self.families)
         else:
-            errors = wants.settle_update(new, old, self.families)
+            errors = wants.init_ip_families_for_update(new, old, self.families)
         if errors:
             raise _invalid(new, errors)
         self._pool.follow(home.collection)
@@ -162,7 +166,7 @@ class Allocators:
         return allocation.reservation
 
     def networks(self, home: Resource, family: str) -> list[Network]:
-        """The ranges addresses of a family come from: those of the server, then those added as ServiceCIDRs."""
+        """Return the ranges of an IP family: those of the flags, then those of ServiceCIDR objects."""
         ranges = [network for network in self._ranges if _family(network) == family]
         for network in _added_ranges(home):
             if _family(network) == family and network not in ranges:
@@ -170,14 +174,15 @@ class Allocators:
         return ranges
 
     def any_of(self, size: int, spread: int) -> Iterable[int]:
-        """Every number below `size`, beginning anywhere past `spread`; those before it come last."""
+        """Yield every number below `size` from a random start above `spread`; those below `spread` come last."""
+        # upstream: dynamic allocation prefers the upper band (KEP-3070), so that static addresses rarely collide.
         for first, count in ((spread, size - spread), (0, spread)):
             if count > 0:
                 start = self._chance.random.randrange(count)
                 yield from (first + (start + step) % count for step in range(count))
 
     def has(self, one: Taken) -> bool:
-        """Whether it is taken."""
+        """Return whether a value is in use or reserved."""
         return self._pool.has(one)
 
 
@@ -186,7 +191,7 @@ def _family(network: Network) -> str:
 
 
 def _added_ranges(home: Resource) -> Iterable[Network]:
-    """The ranges of all ServiceCIDRs that are neither going nor reported as unready."""
+    """Yield the ranges of ServiceCIDRs that are not being deleted and not reported as unready."""
     # upstream 1.36: pkg/registry/core/service/ipallocator/cidrallocator.go, syncAllocators
     resource = home.services.find("networking.k8s.io", "servicecidrs")
     if resource is None:
@@ -211,7 +216,7 @@ def _invalid(service: ReadOnlyObject, errors: list[FieldError]) -> Invalid:
 
 @dataclass(slots=True)
 class _Allocation:
-    """Choosing for one service."""
+    """Allocation for one service."""
 
     # upstream 1.36: pkg/registry/core/service/storage/alloc.go
 
@@ -223,10 +228,10 @@ class _Allocation:
     shown_port: int = _DRY_RUN_PORT - 1
 
     def run(self, old: ReadOnlyObject | None) -> None:
-        """Fill in the service, or refuse."""
-        for family, asked in wants.cluster_ips_wanted(self.service, old).items():
+        """Fill in the service, or raise an error."""
+        for family, asked in wants.required_cluster_ips(self.service, old).items():
             self._put_address(family, self._named_address(asked) if asked else self._free_address(family))
-        for wanted in wants.node_ports_wanted(self.service, old):
+        for wanted in wants.required_node_ports(self.service, old):
             self._put_node_port(wanted)
         if wants.needs_health_check_port(self.service) and not (old and wants.needs_health_check_port(old)):
             self._put_health_check_port()
@@ -246,6 +251,7 @@ class _Allocation:
         family = "IPv4" if address.version == 4 else "IPv6"
         if not any(_usable(network, address) for network in self.allocators.networks(self.home, family)):
             raise self._refused_address(asked, "the provided network does not match the current range")
+        # Upstream's dry-run allocator only checks the range.
         if not self.dry_run:
             if self._taken(address):
                 raise self._refused_address(asked, "provided IP is already allocated")
@@ -253,7 +259,7 @@ class _Allocation:
         return asked
 
     def _taken(self, address: Address) -> bool:
-        """Whether somebody has an address: a service, or whoever made an IPAddress of its name."""
+        """Return whether an address is in use: by a service, or by an IPAddress object."""
         announced = self.home.services.find("networking.k8s.io", "ipaddresses")
         return self.allocators.has(address) or (
             announced is not None and announced.record("", str(address)) is not None
@@ -267,7 +273,9 @@ class _Allocation:
         for network in self.allocators.networks(self.home, family):
             if self.dry_run:
                 return str(network.network_address)
+            # Without the network address, and in IPv4 without the broadcast address.
             size = network.num_addresses - (2 if network.version == 4 else 1)
+            # upstream: min(max(16, size/16), 256), and no lower band in ranges of up to 16 addresses.
             spread = 0 if size <= _SPREAD_MIN else min(max(_SPREAD_MIN, size // 16), 256)
             for offset in self.allocators.any_of(size, spread):
                 address = network[1 + offset]
@@ -277,8 +285,9 @@ class _Allocation:
         name = self.service["metadata"].get("name", "")
         raise Internal(f'failed to allocate a serviceIP for Service "{name}": range is full')
 
-    def _put_node_port(self, wanted: wants.NodePortWanted) -> None:
+    def _put_node_port(self, wanted: wants.NodePortRequest) -> None:
         ports = self.service["spec"]["ports"]
+        # The same port number for TCP and UDP shares one node port.
         if wanted.like is not None:
             number = ports[wanted.like]["nodePort"]
         elif wanted.number:
@@ -301,7 +310,7 @@ class _Allocation:
             raise Internal(f"failed to allocate requested HealthCheck NodePort {number}: {why}")
 
     def _take_port(self, number: int) -> str:
-        """Take a node port that was asked for; say why not."""
+        """Reserve the requested node port; return an error text if that is not possible."""
         if self.allocators.has(number):
             return "provided port is already allocated"
         if not self.dry_run and not NODE_PORT_FIRST <= number <= NODE_PORT_LAST:
@@ -325,7 +334,7 @@ class _Allocation:
 
 
 def _usable(network: Network, address: Address) -> bool:
-    """Whether the address may be handed out: not the range's own, nor the one for everybody in it."""
+    """Return whether an address can be allocated: not the network address, nor the broadcast address."""
     if address not in network or address == network.network_address:
         return False
     return network.version == 6 or address != network.broadcast_address

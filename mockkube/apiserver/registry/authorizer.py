@@ -1,4 +1,4 @@
-"""Interface of authorizers: the attributes of a request, and the decision."""
+"""Interface of authorizers: attributes of a request, and the decision."""
 
 # upstream 1.36: plugin/pkg/auth/authorizer/rbac/rbac.go, pkg/apis/rbac/v1/evaluation_helpers.go
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from mockkube.apiserver.identity.user import User
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What somebody asks to do, to a resource or, when there is a path, to that."""
+    """Attributes of a request to authorize; with `path` it is a request to a non-resource URL."""
 
     user: User
     verb: str
@@ -19,18 +19,18 @@ class Attributes:
     namespace: str = ""
     name: str = ""
     path: str | None = None
+    # Requirements of the field selector that limits a list, watch or deletion of a collection.
     fields: tuple[Requirement, ...] = ()
-    """What a field selector limits a list, a watch or a deletion to."""
 
     @property
     def combined(self) -> str:
-        """The resource as rules name it: `pods/log`."""
+        """Resource and subresource as rules name them: `pods/log`."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether something is allowed, and why or why not, as far as there is something to say."""
+    """Whether a request is allowed, and the reason if there is one to report."""
 
     allowed: bool
     reason: str = ""

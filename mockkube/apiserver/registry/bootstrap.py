@@ -1,4 +1,4 @@
-"""What a new cluster contains before anybody asks for anything: namespaces, the API's own service, system classes."""
+"""Objects of a new cluster: system namespaces, priority classes, flow schemas, the service `kubernetes`."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,10 +17,11 @@ from mockkube.apiserver.registry.resource import Call
 
 APISERVER: Final = User("system:apiserver", groups=(MASTERS,))
 MANAGER: Final = "kube-apiserver"
+# ConfigMap with the date since when the last use of legacy tokens is tracked.
 LEGACY_TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"
-"""The ConfigMap that says since when the last use of tokens kept in secrets is noted."""
+# Default address in the endpoints of the API server. Endpoints may not name a loopback address, so this is one of the
+# range reserved for documentation.
 ADDRESS: Final = "192.0.2.1"
-"""Where endpoints say the server is unless told better: they may not name a loopback address."""
 PORT: Final = 6443
 
 _NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
@@ -31,7 +32,10 @@ _IN_DEFAULT: Final = {"name": "kubernetes", "namespace": "default"}
 
 
 async def bootstrap(registry: Registry, *, address: str = ADDRESS, port: int = PORT, authority: str = "") -> None:
-    """Create what is missing; what is there stays as it is. `authority` is the PEM that signs client certificates."""
+    """Create the objects that are missing; existing ones are not changed.
+
+    `authority` is the PEM certificate that signs client certificates.
+    """
     for obj in _objects(registry, address, port, authority):
         await _create(registry, obj)
     await _report_conditions(registry)
@@ -44,6 +48,7 @@ async def _create(registry: Registry, obj: Object) -> None:
     if resource is None or resource.record(namespace, metadata["name"]) is not None:
         return
     call = Call(APISERVER, namespace, user_agent=MANAGER)
+    # Upstream creates flow schemas and priority levels under a field manager of their own.
     options = WriteOptions(field_manager=_FLOW_PRODUCER if obj["apiVersion"] == FLOW_CONTROL else MANAGER)
     try:
         await creation.create(resource, call, resource.decode(obj, call, "Ignore"), options)
@@ -84,7 +89,7 @@ def _priority_classes() -> list[Object]:
 
 
 def _own_service(cluster_ip: str, address: str, port: int) -> list[Object]:
-    """The service `kubernetes` in `default`, and where it leads."""
+    """Return the service `kubernetes` in `default`, its endpoints and its endpoint slice."""
     # upstream 1.36: pkg/controlplane/controller/kubernetesservice, pkg/controlplane/reconcilers
     spec = {
         "type": "ClusterIP",
@@ -118,7 +123,7 @@ def _own_service(cluster_ip: str, address: str, port: int) -> list[Object]:
 
 
 def _authentication(authority: str) -> Object:
-    """What servers behind this one need to know of its clients."""
+    """Return the ConfigMap from which aggregated API servers learn how to authenticate clients."""
     # upstream 1.36: pkg/controlplane/controller/clusterauthenticationtrust
     metadata = {"name": "extension-apiserver-authentication", "namespace": "kube-system"}
     return _object("v1", "ConfigMap", metadata, data={"client-ca-file": authority} if authority else {})
@@ -131,7 +136,7 @@ def _token_tracking(now: datetime) -> Object:
 
 
 async def _report_conditions(registry: Registry) -> None:
-    """Say what upstream's API server says of some of these objects once they are there."""
+    """Write the status conditions that upstream's API server reports on its own objects."""
     message = "Kubernetes default Service CIDR is ready"
     ready = _Report("networking.k8s.io/v1", "ServiceCIDR", "kubernetes", _CIDR_REPORTER, ("Ready", "True", "", message))
     await _report(registry, ready)
@@ -142,7 +147,7 @@ async def _report_conditions(registry: Registry) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """A condition (type, status, reason, message) of one object."""
+    """Condition (type, status, reason, message) to report on one object."""
 
     api_version: str
     kind: str
@@ -151,20 +156,22 @@ class _Report:
     said: tuple[str, str, str, str]
 
     def status(self, at: str) -> Object:
-        """The status that says so."""
+        """Return the status with the condition."""
         condition = dict(zip(("type", "status", "reason", "message"), self.said, strict=True))
+        # The Ready condition of a ServiceCIDR has no reason upstream.
         if not condition["reason"]:
             del condition["reason"]
         return {"conditions": [{**condition, "lastTransitionTime": at}]}
 
 
 async def _report(registry: Registry, report: _Report) -> None:
-    """Write a condition into an object that has none."""
+    """Write a condition to an object that has no conditions yet."""
     resource = registry.of_kind(report.api_version, report.kind)
     record = resource.record("", report.name) if resource is not None else None
     if resource is None or record is None or (record.load().get("status") or {}).get("conditions"):
         return
     status = report.status(render_time(registry.services.clock.now()))
+    # Server-side apply makes the reporter the manager of the condition, as upstream's controllers are.
     document = _object(report.api_version, report.kind, {"name": report.name}, status=status)
     call = Call(APISERVER, name=report.name, subresource="status", user_agent=MANAGER)
     options = WriteOptions(field_manager=report.manager, force=True)

@@ -1,4 +1,4 @@
-"""Many bytes that are sent more than once: as they are, or compressed, which is done once."""
+"""Bytes that are sent more than once, plain or compressed; each is compressed once."""
 
 import zlib
 from collections.abc import Iterable
@@ -8,12 +8,12 @@ _LEVEL: Final = 1  # upstream 1.36: apiserver/pkg/endpoints/handlers/responsewri
 _RAW: Final = -15
 
 
+# Size of the chunks of a list. Joining one is short enough for the event loop to wait for.
 PART_BYTES: Final = 1 << 20
-"""How large the parts of a list are: joining one is short enough for the event loop to wait for."""
 
 
 class Bulk:
-    """Bytes, and what they are compressed to. Compressed pieces stand on their own, so they can follow one another."""
+    """Bytes with their compressed form. Compressed chunks can be concatenated."""
 
     __slots__ = ("_deflated", "plain")
 
@@ -22,14 +22,14 @@ class Bulk:
         self._deflated = b""
 
     def deflated(self) -> bytes:
-        """The bytes as raw deflate blocks, none of them the last. Slow the first time, and safe in any thread."""
+        """Return the bytes as raw deflate blocks, none of them final. Slow the first time; safe in any thread."""
         if not self._deflated:
             self._deflated = deflated(self.plain)
         return self._deflated
 
 
 def in_parts(pieces: Iterable[bytes], *, first: bytes = b"", between: bytes = b"") -> list[Bulk]:
-    """Join pieces into parts of about a megabyte: `first` comes before the first piece, `between` before the others."""
+    """Join pieces into chunks of about a megabyte: `first` precedes the first piece, `between` the others."""
     parts, joined, size, lead = list[Bulk](), list[bytes](), 0, first
     for piece in pieces:
         joined.append(piece)
@@ -43,6 +43,7 @@ def in_parts(pieces: Iterable[bytes], *, first: bytes = b"", between: bytes = b"
 
 
 def deflated(plain: bytes) -> bytes:
-    """The bytes as raw deflate blocks, none of them the last."""
+    """Return the bytes as raw deflate blocks, none of them final."""
     squeeze = zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW)
+    # A full flush resets the dictionary, so that a chunk can be decompressed after any other.
     return squeeze.compress(plain) + squeeze.flush(zlib.Z_FULL_FLUSH)

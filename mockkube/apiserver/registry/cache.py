@@ -1,8 +1,10 @@
-"""What the store holds, decoded as far as reads need it, and the events that changed it.
+"""Watch cache: objects of every resource and their recent changes, fed by one watch on the store.
 
-One `Collection` for each stored resource, all fed in revision order from one watch on the store. Reads and watches
-are served from here. A `Record` is immutable and shared: its bytes are the answer, its labels and fields are what
-selectors look at; whoever wants the object itself decodes it afresh.
+There is one `Collection` for each stored resource, all updated in revision order. Reads and watches are served from
+here. A `Record` is immutable and shared: its bytes are the response, its labels and fields are what selectors match;
+readers that need the object decode a copy.
+
+upstream 1.36: apiserver/pkg/storage/cacher/{cacher,watch_cache}.go
 """
 
 from bisect import bisect_left, insort
@@ -20,20 +22,20 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.bulk import Bulk
 from mockkube.client.bad_objects import BadObjects, name_of
-from mockkube.runtime.loop_board import LoopBoard
+from mockkube.runtime.loop_board import HotLoops
 from mockkube.runtime.waiters import Waiters
 
 ROOT: Final = "/registry/"
+# Changes that a collection keeps for watches that resume; older ones are read from the store or have expired.
 HISTORY_MAX: Final = 4096
-"""Changes a collection remembers for watches that resume; older ones are read from the store or have expired."""
+# Total size of the objects in these changes, which bounds the memory of collections with large objects.
 HISTORY_BYTES_MAX: Final = 8 * 1024 * 1024
-"""How large the objects of these changes may be together: beyond that it remembers fewer."""
 
 _NO_LABELS: Final[Mapping[str, str]] = {}
 
 
 class ChangeType(StrEnum):
-    """What happened to an object, in the words of a watch."""
+    """Type of a change, as in watch events."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -42,19 +44,19 @@ class ChangeType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """What selectors look at in an object."""
+    """Labels and fields of an object that selectors match."""
 
     labels: Mapping[str, str]
     fields: Mapping[str, str]
 
 
 Indexer = Callable[[ReadOnlyObject], Index]
+# Attributes of records that no selector is ever applied to.
 UNINDEXED: Final = Index({}, {})
-"""Of a record that nobody selects."""
 
 
 class Record:
-    """One stored object at one revision. Only who selects needs more of it than its bytes: then it is looked into."""
+    """One stored object at one revision. It is decoded only when a selector is applied to it."""
 
     __slots__ = ("_index", "foreign", "head", "key", "name", "namespace", "revision", "tail")
 
@@ -72,43 +74,43 @@ class Record:
     ) -> None:
         self.key, self.name, self.namespace, self.revision = key, name, namespace, revision
         self.head = head
+        # The JSON after kind and apiVersion, which list items leave out.
         self.tail = tail
-        """The JSON after kind and apiVersion, which the items of a list leave out."""
         self._index = index
+        # Whether another binary version stored it, differently than this one would: the next write rewrites it.
         self.foreign = foreign
-        """Whether another version wrote it, and it is stored otherwise than this one would."""
 
     @property
     def place(self) -> str:
-        """Namespace and name of the object, as it is shown."""
+        """Namespace and name of the object, for messages."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     @property
     def body(self) -> bytes:
-        """The JSON of the object."""
+        """JSON of the object."""
         return self.head + self.tail
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The labels of the object."""
+        """Labels of the object."""
         return self._looked_into().labels
 
     @property
     def fields(self) -> Mapping[str, str]:
-        """The fields that can be selected by."""
+        """Values of the fields that field selectors support."""
         return self._looked_into().fields
 
     @property
     def unread(self) -> int:
-        """How many bytes are to be decoded before it can be selected by."""
+        """Bytes to decode before a selector can be applied; 0 if that is done."""
         return 0 if isinstance(self._index, Index) else len(self.tail)
 
     def load(self) -> Object:
-        """The object, decoded afresh: the caller may change it."""
+        """Return a decoded copy of the object, which the caller may change."""
         return encoding.loads(self.body)
 
     def later(self, revision: int) -> "Record":
-        """The same object under a later revision: the last state of what left a selection."""
+        """Return the same object at a later revision: the last state of one that no longer matches a selector."""
         old, new = b'"resourceVersion":"%d"' % self.revision, b'"resourceVersion":"%d"' % revision
         tail = self.tail.replace(old, new, 1)
         return Record(self.key, self.name, self.namespace, revision, self.head, tail, self._index)
@@ -122,13 +124,14 @@ class Record:
     def _read_index(self, index: Indexer) -> Index:
         try:
             return index(self.load())
+        # Anything may be stored. An object that cannot be read is still found by its name, so that it can be deleted.
         except Exception:  # what lies in the store may be anything; it is found by its name
             return Index({}, {"metadata.name": self.name, "metadata.namespace": self.namespace})
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One event of a collection. For a deletion `record` is the last state, at the revision of the deletion."""
+    """Change of a collection. In a deletion `record` is the last state, at the revision of the deletion."""
 
     type: ChangeType
     revision: int
@@ -141,48 +144,48 @@ Reader = Callable[[Entry], Record]
 
 
 class Span(list[Record]):
-    """The records of a prefix, shared by those who list it until something in the collection changes."""
+    """Records of a prefix, shared by all who list it until something in the collection changes."""
 
     __slots__ = ("joined",)
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
         super().__init__(records)
+        # Encoded list items by apiVersion, as far as a list in that version has been rendered.
         self.joined: dict[str, Sequence[Bulk]] = {}
-        """What the items of a list are, by apiVersion, where one has been made."""
 
 
 class Collection:
-    """The records of one stored resource, in key order, and its recent changes."""
+    """Cached objects of one stored resource, in key order, and its recent changes."""
 
     def __init__(self, prefix: str, reader: Reader, bad: BadObjects | None = None) -> None:
-        """Show what a listener fails on among the `bad` objects."""
+        """Report objects on which a listener fails to `bad`."""
         self.prefix = prefix
         self.reader = reader
         self.bad = BadObjects() if bad is None else bad
         self.records: dict[str, Record] = {}
         self.keys: list[str] = []
+        # Revision of the newest change.
         self.revision = 0
-        """The revision of the newest change."""
+        # The history is complete after this revision.
         self.floor = 0
-        """Changes after this revision are remembered."""
         self.history: deque[Change] = deque()
         self._history_bytes = 0
         self.listeners: dict[Listener, None] = {}
+        # Functions that end each watch on this collection.
         self.watches: dict[Callable[[], None], None] = {}
-        """What ends each watch on this collection."""
         self._spans: dict[str, Span] = {}
 
     @property
     def kind(self) -> str:
-        """The plural of the kind, as it is shown."""
+        """Plural of the kind, for messages."""
         return self.prefix.rstrip("/").rpartition("/")[2]
 
     def get(self, key: str) -> Record | None:
-        """The record of a key."""
+        """Return the record of a key."""
         return self.records.get(key)
 
     def range(self, prefix: str, start: str = "") -> Sequence[Record]:
-        """The records whose key begins with the prefix, in key order, from `start` on. Not for changing."""
+        """Return the records with a key prefix, in key order, from `start` on. Callers must not change the result."""
         if start:
             return self._between(max(prefix, start), prefix)
         span = self._spans.get(prefix)
@@ -194,11 +197,12 @@ class Collection:
         keys, records = self.keys, self.records
         first = bisect_left(keys, start)
         last = bisect_left(keys, prefix + "\U0010ffff", first)
-        # a thread may ask, too: what goes meanwhile is left out
+        # Runs in threads, too, while the event loop changes the collection: a key may have been deleted since the
+        # slice.
         return [record for key in keys[first:last] if (record := records.get(key)) is not None]
 
     def load(self, entries: Iterable[Entry], revision: int) -> None:
-        """Begin with these entries, as of a revision."""
+        """Start with these entries, read at a revision."""
         for entry in entries:
             self.records[entry.key] = self.reader(entry)
         self.keys = sorted(self.records)
@@ -207,13 +211,13 @@ class Collection:
         self._spans.clear()
 
     def reread(self, reader: Reader, revised: Callable[[Record], Record]) -> None:
-        """From now on read entries so; what has been read is revised."""
+        """Decode entries with another function from now on, and convert what has been decoded."""
         self.reader = reader
         self.records = {key: revised(record) for key, record in self.records.items()}
         self._spans.clear()
 
     def apply(self, event: Event) -> None:
-        """Take one event of the store and tell the listeners."""
+        """Apply one event of the store and notify the listeners."""
         if event.revision <= self.floor:
             return  # it was read from the store already
         key = event.entry.key
@@ -234,6 +238,7 @@ class Collection:
         self._remember(change)
         if self.bad:
             self.bad.forget(self.kind, record.place)
+        # Copied, because a listener may remove itself when it lags.
         for listener in tuple(self.listeners):
             try:
                 listener(change)
@@ -251,46 +256,47 @@ class Collection:
             self.floor = forgotten.revision
 
     def since(self, revision: int) -> Sequence[Change] | None:
-        """The changes after a revision; None when they are no longer all remembered."""
+        """Return the changes after a revision; None if the history does not reach that far."""
         if revision < self.floor:
             return None
         return [change for change in self.history if change.revision > revision]
 
 
 class Cache:
-    """Every collection, kept up to date by one task that reads the store's watch."""
+    """All collections, kept up to date by one task that reads the store's watch."""
 
-    def __init__(self, store: Store, board: LoopBoard | None = None) -> None:
-        """Show on a board which objects cannot be read."""
+    def __init__(self, store: Store, board: HotLoops | None = None) -> None:
+        """Report objects that cannot be read on a board."""
         self.store = store
         self.bad = BadObjects(board)
         self.revision = 0
+        # Called with the bytes of every batch of changes, for store maintenance.
         self.wrote: Callable[[int], None] = lambda count: None
-        """Called with the bytes of what was taken in from the store."""
         self._collections: dict[str, Collection] = {}
         self._waiters: Waiters[int] = Waiters()
 
     def collection(self, name: str, reader: Reader) -> Collection:
-        """The collection stored under this name (`core/pods`); made when first asked for, before `start`."""
+        """Return the collection of this name (`core/pods`), created when first requested, before `start`."""
         if name not in self._collections:
             self._collections[name] = Collection(f"{ROOT}{name}/", reader, self.bad)
         return self._collections[name]
 
     async def open(self, name: str, reader: Reader) -> Collection:
-        """The collection of this name, read from the store if it is new: for what comes to be served only later."""
+        """Return the collection of this name, read from the store if it is new: for resources served later."""
         if name not in self._collections:
             page = await self.store.list(f"{ROOT}{name}/")
+            # The cache may have passed events of this prefix already, which it would never apply to the new collection.
             while page.revision < self.revision:
                 page = await self.store.list(f"{ROOT}{name}/")
             self.collection(name, reader).load(page.entries, page.revision)
         return self._collections[name]
 
     def drop(self, name: str) -> None:
-        """Forget a collection, its history included; `open` reads it from the store again."""
+        """Remove a collection with its history; `open` reads it from the store again."""
         self._collections.pop(name, None)
 
     async def start(self) -> None:
-        """Read what the store holds now."""
+        """Read the current contents of the store."""
         page = await self.store.list(ROOT)
         entries: dict[str, list[Entry]] = {}
         for entry in page.entries:
@@ -300,7 +306,7 @@ class Cache:
         self.revision = page.revision
 
     async def run(self) -> None:
-        """Follow the store until cancelled."""
+        """Apply the changes of the store until cancelled."""
         async with aclosing(self.store.watch("", after=self.revision)) as watch:
             async for events in watch:
                 self._take(events)
@@ -315,12 +321,12 @@ class Cache:
         self._waiters.release(self.revision)
 
     async def reach(self, revision: int) -> None:
-        """Return once everything up to this revision has been taken in."""
+        """Return once everything up to this revision has been applied."""
         if revision > self.revision:
             await self._waiters.wait(revision)
 
     async def fresh(self) -> int:
-        """Wait for what was committed before this call; return the revision reached: a consistent read."""
+        """Wait for everything committed before this call, for a consistent read; return the revision reached."""
         await self.reach(await self.store.current_revision())
         return self.revision
 
@@ -333,6 +339,7 @@ def _collection_name(key: str) -> str:
 
 
 def labels_of(obj: ReadOnlyObject) -> Mapping[str, str]:
-    """The labels of an object; one shared empty mapping when there are none."""
+    """Return the labels of an object."""
+    # Objects without labels share one empty mapping: there may be very many of them.
     labels: Mapping[str, str] = obj["metadata"].get("labels") or _NO_LABELS
     return labels

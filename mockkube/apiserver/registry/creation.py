@@ -1,4 +1,7 @@
-"""Creating objects: name them, admit, prepare, judge, store."""
+"""Create objects: generate the name, admit, prepare, validate, store.
+
+upstream 1.36: apiserver/pkg/registry/generic/registry/store.go (Create), rest/create.go
+"""
 
 from functools import partial
 from typing import Final
@@ -17,8 +20,8 @@ from mockkube.apiserver.registry.cache import Record
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import Call, Resource, result_without_reason
 
+# Attempts with different random suffixes before a generated name counts as taken.
 NAME_TRIES_MAX: Final = 8
-"""How often a generated name is drawn before the server gives up."""
 MISPLACED: Final = "the namespace of the provided object does not match the namespace sent on the request"
 DEFINITIONS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
 SERVICES: Final = ("", "services")
@@ -35,9 +38,9 @@ _FOREIGN_METADATA: Final = (
 async def create(
     resource: Resource, call: Call, obj: Object, options: WriteOptions, *, tracked: bool = False
 ) -> Record:
-    """Store a new object (of the resource's version); return what was stored.
+    """Store a new object of the resource's version and return what was stored.
 
-    `tracked`: the object already says who manages its fields.
+    `tracked`: the managedFields of the object are set already.
     """
     metadata = obj["metadata"]
     _place(resource, call, obj)
@@ -46,6 +49,7 @@ async def create(
     stem = "" if metadata.get("name") else metadata.get("generateName", "")
     if not stem:
         return await _create(resource, call, obj, options)
+    # Admission and strategies change the object in place, so every attempt starts from a copy.
     original = encoding.dumps(obj)
     for remaining in reversed(range(NAME_TRIES_MAX)):
         try:
@@ -57,7 +61,7 @@ async def create(
 
 
 def place(metadata: Object, namespace: str) -> None:
-    """Put what is written into the namespace of the request; what is in no namespace forgets the one it names."""
+    """Set the namespace of the request on the object; raise BadRequest if the object names another one."""
     # upstream 1.36: apiserver/pkg/registry/rest/meta.go, EnsureObjectNamespaceMatchesRequestNamespace
     if not namespace:
         metadata.pop("namespace", None)
@@ -68,7 +72,7 @@ def place(metadata: Object, namespace: str) -> None:
 
 
 def _place(resource: Resource, call: Call, obj: Object) -> None:
-    """Put the object into the namespace of the request, and drop the metadata only a server writes."""
+    """Set the namespace, and drop metadata that only the server writes."""
     metadata = obj["metadata"]
     place(metadata, call.namespace if resource.kind.namespaced else "")
     for name in _FOREIGN_METADATA:
@@ -85,38 +89,42 @@ async def _create(resource: Resource, call: Call, obj: Object, options: WriteOpt
     await resource.decided(partial(services.admission.admit, request), call.size)
     await services.admission.amend(request)
     if stem:
+        # Named after mutating admission, as upstream: webhooks see an empty name with generateName.
         request.given["metadata"]["name"] = stem[:_STEM_MAX] + services.chance.suffix()
     return await insert(home, call, request, options)
 
 
 async def insert(home: Resource, call: Call, request: Request, options: WriteOptions) -> Record:
-    """Prepare, judge and store the admitted object of the request."""
+    """Prepare, validate and store the admitted object of the request."""
     services, strategy = home.services, request.resource.strategy
     new = request.obj
     assert new is not None
-    judge = home.judge(user=call.user if strategy.keeps_requester else None)
+    judge = home.judge(user=call.user if strategy.records_requester else None)
+    # Cluster IPs are chosen before validation, which checks them like addresses that the client chose.
     reserved = services.allocators.reserve(home, new, None, dry_run=options.dry_run)
     try:
-        strategy.prepare_create(new, judge)
+        strategy.prepare_for_create(new, judge)
         await services.heavy.run(call.size, partial(_validate, home, strategy, judge, call, new))
         await request.resource.decided(partial(services.admission.validate, request), call.size)
+        # Quota is charged last, so that an object that is rejected for another reason uses none.
         await services.admission.settle(request)
         return await _store(home, await request.resource.laid_down(new), dry_run=options.dry_run)
     finally:
-        reserved.release()  # what was stored holds on by itself
+        reserved.release()  # a stored service holds its addresses through the collection
 
 
 def _validate(home: Resource, strategy: Strategy, judge: Judge, call: Call, new: Object) -> None:
-    """Raise Invalid, or warn, as the kind says, and bring the object into the form in which it is stored."""
+    """Raise Invalid or add warnings, and bring the object into its canonical form."""
     errors = strategy.validate_create(new, judge)
     metadata_errors = validate_metadata(new, strategy.validate_name, home.kind.namespaced, native=strategy.native)
     if errors or metadata_errors:
         raise Invalid(home.group, new["kind"], new["metadata"].get("name", ""), [*metadata_errors, *errors])
-    call.warn(strategy.warn_create(new, judge))
+    call.warn(strategy.warnings_on_create(new, judge))
     strategy.canonicalize(new)
 
 
 async def _store(home: Resource, new: Object, *, dry_run: bool) -> Record:
+    """Write the object to the store, or only check for its name in a dry run."""
     metadata = new["metadata"]
     namespace, name = metadata.get("namespace", ""), metadata["name"]
     key = home.key(namespace, name)
@@ -130,7 +138,10 @@ async def _store(home: Resource, new: Object, *, dry_run: bool) -> Record:
         entry = await services.store.create(key, await home.to_stored(new))
     except store_errors.Conflict as conflict:
         raise _taken(home, home.read_entry(conflict.current) if conflict.current else None, name) from conflict
+    # Clients may read their own write from the cache as soon as this request is answered.
     await services.cache.reach(entry.revision)
+    # differs: upstream creates service account and root CA shortly after the namespace. Here they exist before the
+    # creation is answered, so that a test can create pods immediately.
     if services.namespace_created is not None and (home.group, home.plural) == ("", "namespaces"):
         await services.namespace_created(name)
     if services.definition_created is not None and (home.group, home.plural) == DEFINITIONS:
@@ -141,6 +152,7 @@ async def _store(home: Resource, new: Object, *, dry_run: bool) -> Record:
 
 
 def _taken(home: Resource, existing: Record | None, name: str) -> AlreadyExists:
+    """Return the AlreadyExists error for a name that is in use."""
     error = AlreadyExists.object(home.group, home.plural, name)
     if existing is not None and existing.load()["metadata"].get("deletionTimestamp"):
         return AlreadyExists(f"object is being deleted: {error.message}", details=error.details)
@@ -148,7 +160,7 @@ def _taken(home: Resource, existing: Record | None, name: str) -> AlreadyExists:
 
 
 def written(home: Resource, entry: Entry) -> Record:
-    """Return the record of an entry that a write made; by now it may have been replaced."""
+    """Return the cached object of an entry just written, even if a later write replaced it in the cache."""
     record = home.collection.records.get(entry.key)
     if record is not None and record.revision == entry.revision:
         return record
@@ -159,14 +171,14 @@ def written(home: Resource, entry: Entry) -> Record:
 
 
 def _check_version(given: str) -> None:
-    """What is new has no version yet; one that is no number is passed over."""
+    """Raise an error for a new object with a resourceVersion; values that are no number are ignored."""
     # upstream 1.36: apiserver/pkg/storage/etcd3/store.go, Create
     if given.isascii() and given.isdigit() and int(given):
         raise result_without_reason(500, "resourceVersion should not be set on objects to be created")
 
 
 def unstored(home: Resource, new: Object, revision: int = 0) -> Record:
-    """A record of an object that a dry run did not store."""
+    """Return the result of a dry run: the object with the resourceVersion it has now, if any."""
     metadata = new["metadata"]
     metadata.pop("resourceVersion", None)
     if revision:
@@ -175,6 +187,6 @@ def unstored(home: Resource, new: Object, revision: int = 0) -> Record:
 
 
 def _shown(home: Resource, new: Object) -> Record:
-    """A record of an object as it is."""
+    """Return an object as a CachedObject without a key."""
     metadata, body = new["metadata"], encoding.dumps(encoding.ordered(new))
     return Record("", metadata["name"], metadata.get("namespace", ""), 0, home.head, body[len(home.head) :])

@@ -1,4 +1,7 @@
-"""Deleting objects: grace, finalizers, what becomes of dependents, and preconditions."""
+"""Delete objects: preconditions, grace periods, finalizers and propagation policies.
+
+upstream 1.36: apiserver/pkg/registry/generic/registry/store.go (Delete), rest/delete.go
+"""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -8,7 +11,7 @@ from typing import Final
 from mockkube_storage import errors as store_errors
 
 from mockkube.api.custom.conditions import mark_for_cleanup
-from mockkube.api.errors import Conflict, Forbidden, NotFound, kind_details
+from mockkube.api.errors import Conflict, Forbidden, NotFound, make_details
 from mockkube.api.times import parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import encoding
@@ -20,6 +23,7 @@ from mockkube.apiserver.registry.resource import Call, Resource
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
+# Kinds whose deletion upstream answers with the deleted object instead of a Status, and publishes so in OpenAPI.
 RETURNED_WHEN_DELETED: Final = frozenset({
     ("", "PersistentVolume"), ("", "PersistentVolumeClaim"), ("", "Pod"), ("", "PodTemplate"), ("", "ResourceQuota"),
     ("", "Service"), ("", "ServiceAccount"),
@@ -29,10 +33,9 @@ RETURNED_WHEN_DELETED: Final = frozenset({
     ("storage.k8s.io", "CSIDriver"), ("storage.k8s.io", "CSINode"), ("storage.k8s.io", "StorageClass"),
     ("storage.k8s.io", "VolumeAttachment"), ("storage.k8s.io", "VolumeAttributesClass"),
 })  # fmt: skip
-"""The kinds whose deletion upstream answers with the object, and says so, instead of a Status."""
 _RETURNED_UNANNOUNCED: Final = ("", "Namespace")
+# Resources whose dependents are orphaned by default, for clients that predate propagation policies.
 _ORPHANING: Final = frozenset({("", "replicationcontrollers"), ("batch", "jobs")})
-"""What leaves its dependents behind unless told otherwise."""
 _CLASSES: Final = ("scheduling.k8s.io", "priorityclasses")
 _SYSTEM_CLASSES: Final = ("system-node-critical", "system-cluster-critical")
 _JOBS_ORPHAN: Final = (
@@ -43,7 +46,7 @@ _JOBS_ORPHAN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """What a deletion came to: the object, or a Status; and whether it is gone."""
+    """Result of a deletion: the object or a Status, and whether the object is gone."""
 
     record: Record | None
     status: Object | None
@@ -53,30 +56,35 @@ class Deleted:
 async def delete(resource: Resource, call: Call, options: DeleteOptions) -> Deleted:
     """Delete one object, now or after its grace period and finalizers."""
     home = resource.home
+    # The cache may lag behind a creation that another server has just answered.
     if home.record(call.namespace, call.name) is None:
         await home.services.cache.fresh()
     while True:
         record = home.record(call.namespace, call.name)
         if record is None:
             raise NotFound.object(resource.group, resource.plural, call.name)
+        # Upstream rejects this in the registry of priority classes, before admission.
         if (home.group, home.plural) == _CLASSES and call.name in _SYSTEM_CLASSES:
             why = "this is a system priority class and cannot be deleted"
             raise Forbidden.object(resource.group, resource.plural, call.name, why)
         try:
             return await _attempt(resource, call, record, options)
+        # Another write came first. Preconditions and admission apply to the new state, so everything is repeated.
         except store_errors.Conflict as conflict:
             await home.services.cache.reach(revision_after(conflict, home))
 
 
 def revision_after(conflict: store_errors.Conflict, home: Resource) -> int:
-    """How far the cache must have come to show what a write collided with."""
+    """Return the revision the cache must reach to show the write that caused a conflict."""
     return conflict.current.revision if conflict.current else home.services.store.revision
 
 
 async def _attempt(resource: Resource, call: Call, record: Record, options: DeleteOptions) -> Deleted:
+    """Check, admit and delete one state of the object; raise Conflict if it has changed meanwhile."""
     home = resource.home
     (record,) = await resource.all_seen((record,))
     old = record.load()
+    # Namespaces and CRDs have a REST implementation of their own upstream, with other texts.
     if (home.group, home.plural) in (("", "namespaces"), DEFINITIONS):
         _check_namespace_preconditions(resource, call, old, options)
     else:
@@ -94,9 +102,10 @@ async def _attempt(resource: Resource, call: Call, record: Record, options: Dele
 
 
 async def _finish(resource: Resource, record: Record, old: ReadOnlyObject, options: DeleteOptions) -> Deleted:
-    """Store what the deletion, which nobody refuses, makes of the object."""
+    """Store what the admitted deletion makes of the object, or remove it."""
     home = resource.home
     new, gone = decide(home, record.load(), options)
+    # Finalizers and deletion timestamp are written even if the object is removed right after: watchers see both.
     if new != old:
         record = await _write(home, record, await resource.laid_down(new), dry_run=options.dry_run)
     if not gone:
@@ -137,7 +146,7 @@ def _check_namespace_preconditions(resource: Resource, call: Call, old: ReadOnly
 
 
 def _decide_namespace(obj: Object, options: DeleteOptions, now: datetime) -> tuple[Object, bool]:
-    """A namespace first becomes Terminating; it goes when its finalizers are gone."""
+    """Mark a namespace as Terminating; it is gone once it has no finalizers in spec or metadata."""
     metadata = obj["metadata"]
     pending = _finalized(metadata, options)
     if "deletionTimestamp" not in metadata:
@@ -147,7 +156,7 @@ def _decide_namespace(obj: Object, options: DeleteOptions, now: datetime) -> tup
 
 
 def decide(home: Resource, obj: Object, options: DeleteOptions) -> tuple[Object, bool]:
-    """What the object becomes when its deletion is asked for, and whether it is gone at once."""
+    """Return the object as the deletion leaves it, and whether it can be removed immediately."""
     # upstream 1.36: apiserver/pkg/registry/generic/registry/store.go, rest/delete.go
     metadata, now = obj["metadata"], home.services.clock.now()
     if (home.group, home.plural) == ("", "namespaces"):
@@ -155,13 +164,16 @@ def decide(home: Resource, obj: Object, options: DeleteOptions) -> tuple[Object,
     if (home.group, home.plural) == DEFINITIONS and "deletionTimestamp" not in metadata:
         return mark_for_cleanup(obj, render_time(now)), False
     requested = options.grace_seconds
+    # API: a negative grace period means 1 second, since 0 would delete immediately.
     if requested is not None and requested < 0:
         requested = 1
     if "deletionTimestamp" in metadata and (left := metadata.get("deletionGracePeriodSeconds", 0)):
+        # A grace period can only become shorter.
         if requested is None or requested >= left:
             return obj, False
         _shorten(metadata, left, requested, now)
         return obj, requested == 0 and not _finalized(metadata, options)
+    # An object that is being deleted already only waits for its finalizers.
     grace = None if "deletionTimestamp" in metadata else home.strategy.grace_seconds(obj, requested)
     finalizers = metadata.get("finalizers")
     pending = _finalized(metadata, options)
@@ -169,14 +181,15 @@ def decide(home: Resource, obj: Object, options: DeleteOptions) -> tuple[Object,
         if pending:
             _mark(metadata, now)
         elif finalizers:
-            metadata["finalizers"] = finalizers  # what goes at once goes as it is
+            # An object without pending finalizers is removed unchanged: the GC finalizers are not dropped before.
+            metadata["finalizers"] = finalizers
         return obj, not pending
     _mark(metadata, _later(now, grace), grace)
     return obj, grace == 0 and not pending
 
 
 def _later(moment: datetime, seconds: int) -> datetime:
-    """The moment so many seconds later, or the last one there is."""
+    """Return the time that many seconds later, limited to the last one that datetime knows."""
     try:
         return moment + timedelta(seconds=seconds)
     except OverflowError:
@@ -184,15 +197,17 @@ def _later(moment: datetime, seconds: int) -> datetime:
 
 
 def _shorten(metadata: Object, left: int, requested: int, now: datetime) -> None:
+    """Shorten the grace period of an object that is being deleted."""
     until = _later(parse_time(metadata["deletionTimestamp"]), requested - left)
     if until < now:
+        # The shorter period has passed already, so the object goes now.
         until, requested = now, min(requested, 1)
     metadata["deletionTimestamp"] = render_time(until)
     metadata["deletionGracePeriodSeconds"] = requested
 
 
 def _mark(metadata: Object, until: datetime, grace: int = 0) -> None:
-    """Note when the object is to go; the first time counts as a change of generation."""
+    """Set deletionTimestamp and grace period; the first time also increases the generation."""
     if "deletionTimestamp" not in metadata:
         if metadata.get("generation", 0) > 0:
             metadata["generation"] += 1
@@ -201,7 +216,7 @@ def _mark(metadata: Object, until: datetime, grace: int = 0) -> None:
 
 
 def _finalized(metadata: Object, options: DeleteOptions) -> bool:
-    """Note in the finalizers what becomes of dependents; return whether anything must still be finalized."""
+    """Set the finalizers of the garbage collector; return whether any finalizers are left."""
     finalizers = metadata.get("finalizers", [])
     orphan = _wants(options, "Orphan", finalizers, ORPHAN)
     foreground = _wants(options, "Foreground", finalizers, FOREGROUND)
@@ -215,11 +230,13 @@ def _finalized(metadata: Object, options: DeleteOptions) -> bool:
 
 
 def _wants(options: DeleteOptions, policy: str, finalizers: list[str], finalizer: str) -> bool:
-    """Whether dependents are treated by this policy: as asked, as the finalizers say, or as is usual for the kind."""
+    """Return whether a propagation policy applies: from the options, the finalizers, or the kind's default."""
+    # The deprecated orphanDependents wins over everything; validation rejects it together with a policy.
     if options.orphan_dependents is not None:
         return options.orphan_dependents and policy == "Orphan"
     if options.propagation is not None:
         return options.propagation == policy
+    # Finalizers of an earlier deletion, or set by a client, decide when this request leaves it open.
     if ORPHAN in finalizers or FOREGROUND in finalizers:
         return finalizer in finalizers
     return policy == "Orphan" and options.orphans_by_default
@@ -237,6 +254,7 @@ async def _write(home: Resource, record: Record, new: Object, *, dry_run: bool) 
 
 
 async def _remove(resource: Resource, record: Record, *, dry_run: bool) -> Deleted:
+    """Remove the object from the store, and what belongs to it."""
     home = resource.home
     if not dry_run:
         entry = await home.services.store.delete(record.key, expected=record.revision)
@@ -250,7 +268,7 @@ async def _remove(resource: Resource, record: Record, *, dry_run: bool) -> Delet
 
 
 async def take_along(home: Resource, record: Record) -> None:
-    """Delete what goes with an object that is gone: the endpoints and addresses of a service."""
+    """Delete the endpoints of a deleted service, and release its addresses."""
     # upstream 1.36: pkg/registry/core/service/storage/storage.go, afterDelete: nobody admits this
     if (home.group, home.plural) != SERVICES:
         return
@@ -267,12 +285,12 @@ async def take_along(home: Resource, record: Record) -> None:
 
 
 def success(resource: Resource, record: Record) -> Object:
-    """The Status of a finished deletion."""
+    """Return the Status of a finished deletion."""
     uid = record.load()["metadata"]["uid"]
     return {
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},
         "status": "Success",
-        "details": kind_details(resource.group, resource.plural, record.name, uid=uid),
+        "details": make_details(resource.group, resource.plural, record.name, uid=uid),
     }

@@ -1,4 +1,4 @@
-"""Versions of groups that other servers serve, as discovery tells of them and requests find them."""
+"""Aggregated API: a version of a group that another server serves."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,10 @@ from mockkube.api.types import Object, ReadOnlyObject
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One version of a group that another server serves."""
+    """One version of a group that another server serves, for discovery and proxying."""
 
     spec: ReadOnlyObject
-    """That of its APIService."""
+    """Spec of the APIService."""
     available: bool
+    # Resources from its discovery document; None until it has been fetched, and while the server cannot be reached.
     resources: list[Object] | None = None
-    """What it said that it has; None until it has said so, and once it cannot be asked."""

@@ -1,7 +1,7 @@
-"""How an object lies in the store: a line naming the codec that wrote it, then JSON without its resourceVersion.
+"""Encoding of objects in the store: a line with the writer's codec tag, then JSON without the resourceVersion.
 
-The version is only known once the write is committed, so it is spliced into the bytes when they are read back.
-What comes out is what GET answers, LIST joins and every watcher gets: an object is encoded once.
+The resourceVersion is only known once the write is committed, so it is inserted into the bytes when they are read.
+The result is what GET returns, LIST joins and every watcher gets: an object is encoded once.
 """
 
 from collections.abc import Callable
@@ -32,12 +32,15 @@ _META_ORDER: Final = (
 
 
 def dumps(value: Any) -> bytes:
-    """Compact JSON."""
+    """Encode as compact JSON."""
     return orjson.dumps(value)
 
 
 def ordered(obj: ReadOnlyObject, **metadata: Any) -> Object:
-    """The object with kind, apiVersion and metadata first, and the metadata, these changes included, in Go's order."""
+    """Return the object with kind, apiVersion and metadata first, and its metadata in Go's order.
+
+    `metadata` holds changes of the metadata.
+    """
     given = {**obj["metadata"], **metadata}
     rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
     return {
@@ -49,14 +52,14 @@ def ordered(obj: ReadOnlyObject, **metadata: Any) -> Object:
 
 
 def to_stored(obj: ReadOnlyObject, tag: bytes) -> bytes:
-    """The bytes to store, with a hole for the resourceVersion."""
+    """Encode an object for the store, with an empty resourceVersion."""
     return tag + b"\n" + orjson.dumps(ordered(obj, resourceVersion=""))
 
 
 def check_size(value: bytes, message_size: Callable[[], int]) -> bytes:
     """Return the bytes to store; raise StorageTooLarge if there are too many.
 
-    `message_size`: how large the object is as upstream stores it, which is asked only about large ones.
+    `message_size` returns the size that upstream stores; it is only called for large objects.
     """
     if len(value) > StorageTooLarge.BYTES_MAX and (size := message_size()) > StorageTooLarge.BYTES_MAX:
         raise StorageTooLarge(size)
@@ -64,7 +67,7 @@ def check_size(value: bytes, message_size: Callable[[], int]) -> bytes:
 
 
 def read_stored(value: bytes, revision: int) -> tuple[bytes, bytes]:
-    """The tag of the codec that wrote the value, and the object's JSON with its resourceVersion."""
+    """Return the tag of the codec that wrote the value, and the object's JSON with its resourceVersion."""
     tag, _, body = value.partition(b"\n")
     filled = body.replace(_HOLE, b'"resourceVersion":"%d"' % revision, 1)
     return tag, filled if len(filled) > len(body) else _with_version(body, revision)
@@ -83,11 +86,11 @@ def _with_version(body: bytes, revision: int) -> bytes:
 
 
 def head(kind: str, api_version: str) -> bytes:
-    """How the JSON of an object of this kind begins: what the items of a list leave out."""
+    """Return the beginning of the JSON of this kind's objects, which list items leave out."""
     return b'{"kind":%b,"apiVersion":%b,' % (orjson.dumps(kind), orjson.dumps(api_version))
 
 
 def loads(body: bytes) -> Object:
-    """A fresh object from its JSON."""
+    """Decode an object from JSON."""
     obj: Object = orjson.loads(body)
     return obj

@@ -1,4 +1,4 @@
-"""The flow schemas and priority levels of a new cluster. They are shown and may be changed; nothing is held back."""
+"""Flow schemas and priority levels of a new cluster. They are only stored: no request is ever queued or rejected."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,18 +12,18 @@ _KEPT_CURRENT: Final = {"apf.kubernetes.io/autoupdate-spec": "true"}
 
 @dataclass(frozen=True, slots=True)
 class PriorityLevel:
-    """A share of what the server can do at a time."""
+    """Priority level: a share of the server's concurrency."""
 
     name: str
     shares: int
     lendable_percent: int
+    # 0: requests beyond the level's concurrency are rejected instead of queued.
     queues: int = 0
-    """0: what does not fit is refused."""
     hand_size: int = 0
     exempt: bool = False
 
     def parts(self) -> Object:
-        """The metadata and spec of the PriorityLevelConfiguration."""
+        """Return metadata and spec of the PriorityLevelConfiguration."""
         share: Object = {"nominalConcurrencyShares": self.shares, "lendablePercent": self.lendable_percent}
         if self.exempt:
             spec: Object = {"type": "Exempt", "exempt": share}
@@ -40,14 +40,14 @@ class PriorityLevel:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a schema applies to: resources of one API group."""
+    """Resources of one API group that a flow schema applies to."""
 
     group: str = "*"
     plurals: tuple[str, ...] = ("*",)
     cluster_scoped: bool = True
 
     def rule(self, verbs: tuple[str, ...]) -> Object:
-        """The rule for these verbs."""
+        """Return the resource rule for these verbs."""
         rule: Object = {"verbs": [*verbs], "apiGroups": [self.group], "resources": [*self.plurals], "namespaces": ["*"]}
         return {**rule, "clusterScope": True} if self.cluster_scoped else rule
 
@@ -58,13 +58,13 @@ _ANY_PATH: Final = ("*",)
 
 @dataclass(frozen=True, slots=True)
 class FlowSchema:
-    """Which requests go to which level, and which of them compete with each other."""
+    """Flow schema: which requests belong to a priority level, and how they are divided into flows."""
 
     name: str
     level: str
     precedence: int
+    # Written as `Kind:name`, or `ServiceAccount:namespace:name`.
     subjects: tuple[str, ...]
-    """`Kind:name`, or `ServiceAccount:namespace:name`."""
     flows: str = ""
     verbs: tuple[str, ...] = ("*",)
     resources: tuple[Resources, ...] = _EVERYTHING
@@ -72,11 +72,11 @@ class FlowSchema:
 
     @property
     def found(self) -> str:
-        """What upstream's flow control says of a schema whose level exists."""
+        """Message of the Dangling condition when the priority level exists."""
         return f'This FlowSchema references the PriorityLevelConfiguration object named "{self.level}" and it exists'
 
     def parts(self) -> Object:
-        """The metadata and spec of the FlowSchema."""
+        """Return metadata and spec of the FlowSchema."""
         rule: Object = {"subjects": [_subject(one) for one in self.subjects]}
         if self.resources:
             rule["resourceRules"] = [one.rule(self.verbs) for one in self.resources]

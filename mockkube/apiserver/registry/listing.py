@@ -1,4 +1,4 @@
-"""Listing: which records, as of when, and where the next page begins."""
+"""List objects: consistent and stale reads, selectors, pages and continue tokens."""
 
 import base64
 import binascii
@@ -17,8 +17,8 @@ from mockkube.apiserver.registry.options import ListOptions, revision_of
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.runtime.heavy_work import HEAVY_BYTES_MIN
 
+# Selecting from this many objects runs off the event loop even if all of them are decoded already.
 _MANY: Final = 5000
-"""So many records take a while to select from, though they have been selected from before."""
 _FORMAT: Final = "meta.k8s.io/v1"
 _TOO_OLD: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -28,7 +28,7 @@ _TOO_OLD: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A page of records at one revision."""
+    """Page of a list: objects at one revision."""
 
     records: Sequence[Record]
     revision: int
@@ -38,19 +38,19 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Where a list goes on: at which revision, from which key (relative to the list's prefix)."""
+    """Continue token: revision of the list, and the key to go on from, relative to the list's prefix."""
 
     revision: int
     start: str
 
     def text(self) -> str:
-        """The token as clients carry it."""
+        """Return the token as clients carry it."""
         plain = orjson.dumps({"v": _FORMAT, "rv": self.revision, "start": self.start})
         return base64.urlsafe_b64encode(plain).rstrip(b"=").decode()
 
 
 def selector(resource: Resource, options: ListOptions) -> Callable[[Record], bool] | None:
-    """What decides whether a record is listed; None when all are."""
+    """Return the filter of a list's selectors; None if every object matches."""
     check_fields(resource, options)
     labels, fields = options.labels, options.fields
     if labels.empty and fields.empty:
@@ -63,7 +63,7 @@ def selector(resource: Resource, options: ListOptions) -> Callable[[Record], boo
 
 
 def check_fields(resource: Resource, options: ListOptions) -> None:
-    """Refuse field selectors on what this kind cannot be selected by."""
+    """Raise BadRequest for a field selector that the kind does not support."""
     known = {"metadata.name", *resource.strategy.selectable}
     if resource.kind.namespaced:
         known.add("metadata.namespace")
@@ -73,7 +73,9 @@ def check_fields(resource: Resource, options: ListOptions) -> None:
 
 
 def unsupported_field(resource: Resource, name: str) -> str:
-    """Kinds with selectable fields of their own word it differently from those without."""
+    """Return the error text for an unsupported field selector."""
+    # Upstream words it differently for kinds with a conversion function of their own and for those with the default
+    # one.
     if resource.group == "resource.k8s.io" and resource.strategy.selectable:
         return f"field label not supported for {resource.api_version}, Kind={resource.kind.kind}: {name}"
     if resource.strategy.selectable or resource.open_kind:
@@ -82,7 +84,7 @@ def unsupported_field(resource: Resource, name: str) -> str:
 
 
 async def page(resource: Resource, namespace: str, options: ListOptions) -> Listed:
-    """List what the options ask for."""
+    """Return one page of a list."""
     chosen = selector(resource, options)
     prefix = resource.prefix(namespace)
     if options.continue_token:
@@ -92,20 +94,23 @@ async def page(resource: Resource, namespace: str, options: ListOptions) -> List
         return await _at_revision(resource, prefix, token.revision, prefix + token.start, chosen, options.limit)
     revision = revision_of(options.resource_version)
     cache = resource.services.cache
+    # Upstream: a limit together with a resourceVersion means Exact unless resourceVersionMatch says otherwise.
     if options.match == "Exact" or (revision and options.limit and not options.match):
         return await _at_revision(resource, prefix, revision, "", chosen, options.limit)
     if revision:
         await wait_for(resource, revision)
     elif options.resource_version != "0":
         await cache.fresh()
+    # With resourceVersion "0" upstream answers from the watch cache, which ignores limits.
     limit = 0 if options.resource_version == "0" else options.limit
+    # Nothing may be awaited between reading the objects and the revision, or they would not belong together.
     records, revision = resource.collection.range(prefix), cache.revision
     records = await resource.all_seen(records, anew=options.resource_version != "0")
     return await _cut_beside(resource, records, prefix, revision, chosen, limit)
 
 
 async def wait_for(resource: Resource, revision: int) -> None:
-    """Wait for a revision the store has; answer Timeout for one it has not reached."""
+    """Wait until the cache has a revision; raise Timeout if the store has not reached it."""
     services = resource.services
     if revision > await services.store.current_revision():
         raise _not_yet(revision, services.cache.revision)
@@ -121,7 +126,7 @@ def _not_yet(asked: int, current: int) -> Timeout:
 async def _at_revision(
     resource: Resource, prefix: str, revision: int, start: str, chosen: Callable[[Record], bool] | None, limit: int
 ) -> Listed:
-    """List what the store held at a revision: from memory when nothing has changed since, else from its history."""
+    """List the objects at a revision: from the cache if nothing changed since, else from the store's history."""
     services = resource.services
     if revision > await services.store.current_revision():
         raise _not_yet(revision, services.cache.revision)
@@ -132,6 +137,7 @@ async def _at_revision(
     try:
         stored = await services.store.list(prefix, start=start, revision=revision)
     except store_errors.Compacted as error:
+        # Only a continue token tells the client that it can start over without one.
         if start:
             raise Expired(_TOO_OLD) from error
         raise Expired("The resourceVersion for the provided list is too old.") from error
@@ -147,19 +153,20 @@ async def _cut_beside(
     chosen: Callable[[Record], bool] | None,
     limit: int,
 ) -> Listed:
-    """Select from many records beside the event loop: those that nobody has selected from yet are decoded for it."""
+    """Select a page; off the event loop if many objects must be decoded for it."""
     size = work_of_selecting(every) if chosen is not None else 0
     return await resource.services.heavy.run(size, partial(_cut, every, prefix, revision, chosen, limit))
 
 
 def work_of_selecting(records: Sequence[Record]) -> int:
-    """How many bytes it takes to look at to select from these records."""
+    """Return how many bytes must be decoded to select from these objects."""
     return HEAVY_BYTES_MIN if len(records) >= _MANY else sum([record.unread for record in records])
 
 
 def _cut(
     every: Sequence[Record], prefix: str, revision: int, chosen: Callable[[Record], bool] | None, limit: int
 ) -> Listed:
+    """Return the objects that match, up to the limit."""
     if not limit:
         return Listed(every if chosen is None else [record for record in every if chosen(record)], revision)
     shown: list[Record] = []
@@ -167,13 +174,15 @@ def _cut(
         if chosen is None or chosen(record):
             shown.append(record)
             if len(shown) == limit and seen < len(every):
+                # The NUL byte makes this the smallest key after the last one of the page.
                 token = Token(revision, record.key[len(prefix) :] + "\x00")
+                # Like upstream, the remaining items are only counted for lists without selectors.
                 return Listed(shown, revision, token.text(), len(every) - seen if chosen is None else None)
     return Listed(shown, revision)
 
 
 def _read_token(text: str) -> Token:
-    """Read a continue token; BadRequest for what is none."""
+    """Decode a continue token; raise BadRequest if it is malformed."""
     # upstream 1.36: apiserver/pkg/storage/continue.go
     problem = "invalid continue token: continue key is not valid: "
     try:
@@ -191,6 +200,7 @@ def _read_token(text: str) -> Token:
         raise BadRequest(
             "invalid continue token: continue key is not valid: encoded start key empty (version meta.k8s.io/v1)"
         )
+    # A start key with `..` could leave the prefix of the list.
     if value["start"].startswith("/") or "/../" in f"/{value['start']}/":
         raise BadRequest(f"invalid continue token: continue key is not valid: {value['start']}")
     revision = value.get("rv", 0)

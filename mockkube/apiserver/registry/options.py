@@ -1,4 +1,4 @@
-"""What a request asks for beside its body: the options of each verb, read from query parameters and judged."""
+"""Options of each verb, parsed from query parameters or the body, and validated."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ _PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """The options of create, update and patch."""
+    """Options of create, update and patch."""
 
     dry_run: bool = False
     field_manager: str = ""
@@ -36,7 +36,7 @@ class WriteOptions:
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """The options of delete and deletecollection."""
+    """Options of delete and deletecollection."""
 
     dry_run: bool = False
     grace_seconds: int | None = None
@@ -44,13 +44,13 @@ class DeleteOptions:
     orphan_dependents: bool | None = None
     uid: str | None = None
     resource_version: str | None = None
+    # Whether the kind orphans its dependents if neither options nor finalizers set a policy.
     orphans_by_default: bool = False
-    """What the kind does with dependents when nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """The options of list and watch."""
+    """Options of list and watch."""
 
     labels: LabelSelector = field(default_factory=lambda: label_selectors.parse(""))
     fields: FieldSelector = field(default_factory=lambda: field_selectors.parse(""))
@@ -65,19 +65,19 @@ class ListOptions:
 
 
 def first(query: Query, name: str) -> str:
-    """The first value of a parameter; empty when there is none."""
+    """Return the first value of a parameter; empty if there is none."""
     values = query.get(name)
     return values[0] if values else ""
 
 
 def flag(query: Query, name: str) -> bool:
-    """A boolean parameter as upstream reads one: anything but empty, `false` and `0` is true."""
+    """Return a boolean parameter as upstream parses it: everything but `false` and `0` is true."""
     # upstream 1.36: apimachinery/pkg/runtime/converter.go
     return name in query and first(query, name).lower() not in ("false", "0")
 
 
 def integer(query: Query, name: str) -> int | None:
-    """A 64-bit integer parameter; BadRequest in Go's words when it is none."""
+    """Return a 64-bit integer parameter; raise BadRequest with Go's text if it is malformed."""
     text = first(query, name)
     if text == "":
         return None
@@ -85,17 +85,18 @@ def integer(query: Query, name: str) -> int | None:
 
 
 def parse_int(text: str) -> int:
-    """Read what `strconv.ParseInt` reads."""
+    """Parse an integer as `strconv.ParseInt` does."""
     digits = text[1:] if text[:1] in "+-" else text
     if not (digits.isascii() and digits.isdigit()):
         raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    # The length is checked first: Python refuses to convert very long numbers with an error of its own.
     if len(digits.lstrip("0")) > _DIGITS_MAX or not -(1 << 63) <= int(text) < 1 << 63:
         raise BadRequest(f'strconv.ParseInt: parsing "{text}": value out of range')
     return int(text)
 
 
 def judge_timeout(query: Query) -> None:
-    """Refuse a `timeout` that is no span of time."""
+    """Raise BadRequest for a `timeout` that is no duration."""
     # upstream 1.36: apiserver/pkg/endpoints/filters/request_deadline.go
     text = first(query, "timeout")
     if text and not _SPAN.fullmatch(text):
@@ -103,7 +104,7 @@ def judge_timeout(query: Query) -> None:
 
 
 def _no_span(text: str) -> str:
-    """What is wrong with a span of time, in Go's words."""
+    """Return Go's error text for a malformed duration."""
     number = _NUMBER.match(text.lstrip("+-"))
     if number is None:
         return f'time: invalid duration "{text}"'
@@ -114,7 +115,7 @@ def _no_span(text: str) -> str:
 
 
 def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptions:
-    """Read the options of a write; `kind` names them in complaints (`CreateOptions`)."""
+    """Parse the options of a write; `kind` names them in errors (`CreateOptions`)."""
     if not query and not apply:
         return WriteOptions()
     manager, validation = first(query, "fieldManager"), first(query, "fieldValidation")
@@ -157,7 +158,7 @@ def _raise(kind: str, errors: list[FieldError]) -> None:
 
 
 def delete_options(query: Query, body: ReadOnlyObject | None) -> DeleteOptions:
-    """Read the options of a deletion from the body if there is one, else from the query."""
+    """Parse the options of a deletion, from the body if there is one, else from the query."""
     given = _from_query(query) if body is None else body
     orphan, propagation = given.get("orphanDependents"), given.get("propagationPolicy")
     errors: list[FieldError] = []
@@ -165,6 +166,7 @@ def delete_options(query: Query, body: ReadOnlyObject | None) -> DeleteOptions:
         detail = "orphanDependents and deletionPropagation cannot be both set"
         errors.append(fields.invalid("propagationPolicy", propagation, detail))
     if propagation is not None and propagation not in _PROPAGATIONS:
+        # Upstream lists "nil" among the supported values.
         errors.append(fields.not_supported("propagationPolicy", propagation, (*_PROPAGATIONS, "nil")))
     errors += _judge_dry_run(list(given.get("dryRun") or ()))
     _raise("DeleteOptions", errors)
@@ -193,7 +195,7 @@ def _from_query(query: Query) -> dict[str, Any]:
 
 
 def list_options(query: Query) -> ListOptions:
-    """Read the options of a list or a watch; BadRequest or Invalid when they make no sense."""
+    """Parse the options of a list or watch; raise BadRequest if they are malformed."""
     if not query:
         return ListOptions()
     labels = _selector(label_selectors.parse, first(query, "labelSelector"))
@@ -213,7 +215,7 @@ def list_options(query: Query) -> ListOptions:
 
 
 def judge_list_options(options: ListOptions) -> None:
-    """Refuse combinations that have no meaning."""
+    """Raise Invalid for combinations of options that are not allowed."""
     _raise("ListOptions", _watch_complaints(options) if options.watch else _list_complaints(options))
 
 
@@ -252,12 +254,13 @@ def _watch_complaints(options: ListOptions) -> list[FieldError]:
         if options.match != "NotOlderThan":
             errors.append(fields.not_supported(at, options.match, ("NotOlderThan",)))
     if options.continue_token:
+        # Upstream names resourceVersionMatch here, too, although the continue token is the error.
         errors.append(fields.forbidden(at, f"{at} is forbidden when continue is provided"))
     return errors
 
 
 def revision_of(resource_version: str) -> int:
-    """The store revision a resourceVersion names; 0 for none."""
+    """Return the store revision of a resourceVersion; 0 for an empty one or "0"."""
     if resource_version in ("", "0"):
         return 0
     digits = resource_version.isascii() and resource_version.isdigit()

@@ -1,4 +1,7 @@
-"""Patching: what a patch makes of the current object, decoded and judged like any other update."""
+"""Patch objects: JSON patch, merge patch, strategic merge patch and server-side apply.
+
+upstream 1.36: apiserver/pkg/endpoints/handlers/patch.go
+"""
 
 import re
 from collections.abc import Sequence
@@ -10,13 +13,13 @@ from typing import Any
 import orjson
 
 from mockkube.api import complaints, documents
-from mockkube.api.codec import Found, Mismatch
-from mockkube.api.documents import NO_REPEATS, Repeats
+from mockkube.api.codec import DecodingError, Found
+from mockkube.api.documents import NO_DUPLICATES, DuplicateFields
 from mockkube.api.errors import BadRequest, Conflict, Invalid, NotFound, TooLarge, Unprocessable
 from mockkube.api.fields import invalid
 from mockkube.api.patching import errors as patch_errors
 from mockkube.api.patching import gotext, json_patch, merge_patch, strategic
-from mockkube.api.patching.gotext import json_kind
+from mockkube.api.patching.gotext import json_kind_name
 from mockkube.api.schema import Node
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import creation, tracking, updating
@@ -26,7 +29,7 @@ from mockkube.apiserver.registry.updating import Updated
 
 
 class PatchType(StrEnum):
-    """The media types a patch may have."""
+    """Media types of patches."""
 
     JSON = "application/json-patch+json"
     MERGE = "application/merge-patch+json"
@@ -36,40 +39,43 @@ class PatchType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A patch as it came: its type, its text, and the value the text holds."""
+    """Body of a patch request: its type, its text, and the value parsed from the text."""
 
     type: PatchType
     text: bytes
     document: Any
-    repeats: Repeats = NO_REPEATS
-    """Complaints about keys that stand twice, where reading notices them."""
+    # Duplicate keys of the text; only YAML parsing finds them early, JSON is searched in `_ready`.
+    repeats: DuplicateFields = NO_DUPLICATES
 
     @classmethod
     def read(cls, kind: PatchType, text: bytes) -> "Patch":
-        """Parse the text; BadRequest in upstream's words when it is not JSON."""
+        """Parse the body of a patch request; raise BadRequest with upstream's text if it cannot be parsed."""
         if kind is PatchType.APPLY:
             return cls._read_yaml(text)
         try:
             return cls(kind, text, documents.read_json(text))
         except documents.Unreadable as error:
+            # Upstream parses a strategic patch into a map before it decodes it, so that error has no prefix.
             prefix = "" if kind is PatchType.STRATEGIC else "error decoding patch: "
             raise BadRequest(prefix + str(error).removeprefix("json parse error: ")) from error
 
     @classmethod
     def _read_yaml(cls, text: bytes) -> "Patch":
         try:
-            read = documents.read_yaml(text)
+            read = documents.parse_yaml(text)
         except documents.Unreadable as error:
+            # Go's YAML parser names the line only in documents of several lines.
             why = re.sub(r"^yaml: line \d+: ", "yaml: ", str(error)) if b"\n" not in text else str(error)
             raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {why}") from error
         if read.value is not None and not isinstance(read.value, dict):
-            why = f"json: cannot unmarshal {json_kind(read.value)} into Go value of type map[string]interface {{}}"
+            why = f"json: cannot unmarshal {json_kind_name(read.value)} into Go value of type map[string]interface {{}}"
             raise BadRequest(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
         return cls(PatchType.APPLY, text, read.value, read.repeats)
 
 
 async def patch(resource: Resource, call: Call, given: Patch, options: WriteOptions) -> Updated:
     """Apply a patch to the stored object."""
+    # The body is checked once, before the loop of `update`, which may call `change` several times.
     given = await resource.services.heavy.run(call.size, partial(_ready, given, options))
 
     def change(old: Object) -> Object:
@@ -81,7 +87,7 @@ async def patch(resource: Resource, call: Call, given: Patch, options: WriteOpti
 
 
 def _ready(given: Patch, options: WriteOptions) -> Patch:
-    """The patch with its operations checked and repeated keys found."""
+    """Return the patch with its JSON patch operations checked and its duplicate keys found."""
     if given.type is PatchType.JSON:
         given = replace(given, document=operations(given, typed=options.field_validation != "Ignore"))
     if options.field_validation != "Ignore":
@@ -90,32 +96,37 @@ def _ready(given: Patch, options: WriteOptions) -> Patch:
 
 
 async def apply(resource: Resource, call: Call, given: Patch, options: WriteOptions) -> Updated:
-    """Make the stored object what the applier wants of it, or create it so."""
+    """Apply an object server-side: update the stored object, or create it if there is none."""
     # upstream 1.36: apiserver/pkg/endpoints/handlers/patch.go, applyPatcher
 
     def change(old: Object) -> Object:
         return _applied(resource, call, old, given, options)
 
+    # A stale cache would make this a creation that fails with AlreadyExists instead of an update.
     await resource.services.cache.fresh()
     if resource.record(call.namespace, call.name) is not None:
         return await updating.update(resource, call, change, options, tracked=True)
+    # Apply creates objects only through the main resource.
     if call.subresource:
         raise NotFound.object(resource.group, resource.plural, call.name)
     new = await resource.decided(partial(_applied, resource, call, None, given, options), call.size)
     if uid := new["metadata"].get("uid"):
         why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         raise Conflict.object(resource.group, resource.plural, call.name, why)
+    # Apply ignores the resourceVersion of an object that does not exist yet; create would reject it.
     new["metadata"].pop("resourceVersion", None)
     record = await creation.create(resource, call, new, options, tracked=True)
     return Updated(record, created=True)
 
 
 def _applied(resource: Resource, call: Call, old: Object | None, given: Patch, options: WriteOptions) -> Object:
+    """Merge the applied document into the object and decode the result."""
     merged = tracking.apply(resource, call, old, given.document, options)
+    # Unknown fields were reported while the document was merged, by the typed conversion.
     new = resource.decode(merged, call, "Ignore")
     updating.check_identity(resource, call, new["metadata"])
     if given.repeats and options.field_validation == "Strict":
-        why = f"error converting YAML to JSON: {given.repeats.told_at_once()}"
+        why = f"error converting YAML to JSON: {given.repeats.join_errors()}"
         raise BadRequest(f"error strict decoding YAML: {why}")
     if options.field_validation == "Warn":
         call.warn(given.repeats.told())
@@ -123,7 +134,7 @@ def _applied(resource: Resource, call: Call, old: Object | None, given: Patch, o
 
 
 def operations(given: Patch, *, typed: bool) -> Sequence[ReadOnlyObject]:
-    """The operations of a JSON patch, refused before anything is read if they are none."""
+    """Return the operations of a JSON patch; raise BadRequest or TooLarge before any object is read."""
     try:
         return json_patch.read(given.document, typed=typed)
     except patch_errors.BadPatch as error:
@@ -133,7 +144,10 @@ def operations(given: Patch, *, typed: bool) -> Sequence[ReadOnlyObject]:
 
 
 def patched(node: Node, given: Patch, old: Object) -> Any:
-    """What the patch makes of an object of this type; its faults in upstream's words. A JSON patch has been read."""
+    """Return the patched object; raise upstream's error if the patch does not apply.
+
+    The document of a JSON patch must have been checked by `operations`.
+    """
     try:
         match given.type:
             case PatchType.JSON:
@@ -145,6 +159,7 @@ def patched(node: Node, given: Patch, old: Object) -> Any:
     except patch_errors.BadPatch as error:
         raise BadRequest(str(error)) from error
     except patch_errors.PatchRejected as error:
+        # Upstream hides the cause of a failed JSON patch test or missing path behind this text.
         message = "the server rejected our request due to an error in our request"
         raise Unprocessable(message, details={}) from error
     except patch_errors.PatchFailed as error:
@@ -152,15 +167,15 @@ def patched(node: Node, given: Patch, old: Object) -> Any:
 
 
 def _decode(resource: Resource, call: Call, given: Patch, patched: Any, options: WriteOptions) -> Object:
-    """Decode what came out; what it does not fit is a complaint about the patch."""
+    """Decode the patched object; errors are field errors of `patch`, as upstream words them."""
     # upstream 1.36: apiserver/pkg/endpoints/handlers/patch.go
     found = Found()
-    # what a strategic patch says of the kind is lost on the way
+    # A strategic patch is applied to the typed object, so kind and apiVersion of the patch have no effect.
     if given.type is not PatchType.STRATEGIC and (why := _other_kind(resource, patched)) is not None:
         raise _unfit(given, patched, why)
     try:
         obj = resource.services.codec.decode(resource.node, patched, found)
-    except Mismatch as error:
+    except DecodingError as error:
         raise _unfit(given, patched, _mismatch(resource, given, patched)) from error
     if resource.open_kind and (version := obj.get("apiVersion", "")) != resource.api_version:
         # upstream 1.36: apiextensions-apiserver/pkg/registry/customresource/validator.go, ValidateTypeMeta
@@ -169,6 +184,7 @@ def _decode(resource: Resource, call: Call, given: Patch, patched: Any, options:
     texts = given.repeats.told()
     if given.type is PatchType.JSON:
         texts = [f"json patch {text}" for text in texts] + json_patch.unknown_fields(given.document)
+    # Finding the paths walks the whole object again, so it is only done when decoding met unknown fields.
     if found.unknown:
         texts += [f'unknown field "{path}"' for path in resource.unknown_fields(patched)]
     if texts and options.field_validation == "Strict":
@@ -181,7 +197,7 @@ def _decode(resource: Resource, call: Call, given: Patch, patched: Any, options:
 
 
 def _other_kind(resource: Resource, patched: Any) -> str | None:
-    """What is wrong with a patch that makes the object one of another kind."""
+    """Return the error text for a patch that changes kind or apiVersion; None if it does not."""
     if not isinstance(patched, dict):
         return None
     kind, version = patched.get("kind"), patched.get("apiVersion")
@@ -194,9 +210,10 @@ def _other_kind(resource: Resource, patched: Any) -> str | None:
 
 
 def _mismatch(resource: Resource, given: Patch, patched: Any) -> str:
+    """Return the decoding error in the words of the patch type."""
     if given.type is PatchType.STRATEGIC:
-        return complaints.misfit(resource.node, patched)
-    return complaints.mismatch(resource.node, patched)
+        return complaints.find_conversion_error(resource.node, patched)
+    return complaints.find_decoding_error(resource.node, patched)
 
 
 def _unfit(given: Patch, patched: Any, why: str) -> Invalid:
@@ -205,5 +222,5 @@ def _unfit(given: Patch, patched: Any, why: str) -> Invalid:
 
 
 def _json(value: Any) -> str:
-    """Return a value as Go writes it."""
+    """Return a value as Go's encoding/json writes it: keys in sorted order."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()

@@ -1,4 +1,4 @@
-"""Every resource an API server serves, found by group, version and plural."""
+"""Registry of all resources that an API server serves, by group, version and plural."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from mockkube.api.codec import Codec
 from mockkube.api.errors import Timeout
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.strategies import Strategies
-from mockkube.api.protobuf.envelope import Protobuf
+from mockkube.api.protobuf.envelope import ProtobufSerializer
 from mockkube.api.schema import Schema
 from mockkube.api.strategy import Strategy
 from mockkube.api.types import ReadOnlyObject
@@ -26,21 +26,21 @@ from mockkube.apiserver.registry.tracking import Trackers
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock, RealClock
-from mockkube.runtime.heavy_work import InlineWork, ThreadedWork
-from mockkube.runtime.loop_board import LoopBoard
+from mockkube.runtime.heavy_work import InlineRunner, ThreadedRunner
+from mockkube.runtime.loop_board import HotLoops
 
 
 @dataclass(frozen=True, slots=True)
 class KindSet:
-    """Kinds that are served together; `load` and `strategy` return what each does beyond the generic."""
+    """Kinds that are served together; `load` and `strategy` return the record and the strategy of one."""
 
     kinds: Sequence[KindInfo]
     load: Callable[[KindInfo], Kind]
     strategy: Callable[[KindInfo], Strategy]
     published: Mapping[tuple[str, str, str], ReadOnlyObject] = field(default_factory=dict)
-    """OpenAPI schemas, by group, version and kind, of kinds that Kubernetes does not publish."""
+    """OpenAPI schemas by group, version and kind, for kinds that upstream does not have."""
     pages: Mapping[tuple[str, str, str], Callable[[Any], Any]] = field(default_factory=dict)
-    """Handlers of GET, by group, plural and subresource, for subresources of a single kind."""
+    """Handlers of GET by group, plural and subresource, for subresources of a single kind."""
 
 
 def built_in(strategies: Strategies) -> KindSet:
@@ -53,20 +53,20 @@ BUILT_IN: Final = built_in(Strategies())
 
 @lru_cache(maxsize=32)
 def _codec(schema: Schema) -> Codec:
-    """The decoders of these types: compiled once, however many servers there are, one after the other."""
+    """Return the codec of a schema. Compiling one is slow, so servers with the same schema share it."""
     return Codec(schema)
 
 
 def _too_late() -> Timeout:
+    """Return the error for work that takes longer than a request may."""
     # upstream 1.36: apiserver/pkg/endpoints/handlers/finisher/finisher.go
     return Timeout("Timeout: request did not complete within requested timeout - context deadline exceeded")
 
 
 class Registry:
-    """The resources of one API server, and what they share.
+    """Resources of one API server, and what they share.
 
-    It may adopt another registry: its groups are then served, found and discovered like the others, from a store of
-    their own.
+    It may adopt another registry, whose groups are served like its own, from a store of their own.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Registry:
         runtime_config: Mapping[str, bool],
         family: KindSet = BUILT_IN,
         accounts: TokenIssuer | None = None,
-        board: LoopBoard | None = None,
+        board: HotLoops | None = None,
     ) -> None:
         self.schema = schema
         self.family = family
@@ -94,11 +94,11 @@ class Registry:
             chance=chance,
             caps=caps,
             codec=codec,
-            protobuf=Protobuf(schema),
+            protobuf=ProtobufSerializer(schema),
             admission=admission,
             allocators=allocators,
             accounts=accounts or TokenIssuer(),
-            heavy=ThreadedWork(_too_late) if isinstance(clock, RealClock) else InlineWork(),
+            heavy=ThreadedRunner(_too_late) if isinstance(clock, RealClock) else InlineRunner(),
             trackers=Trackers(schema, codec),
             find=self.stored,
             of_kind=self.of_kind,
@@ -108,21 +108,21 @@ class Registry:
         self._stored: dict[tuple[str, str], Resource] = {}
         self._adopted: dict[str, Registry] = {}
         self._brought: dict[tuple[str, str], list[Resource]] = {}
+        # Increases whenever other resources are served than before, to invalidate discovery and OpenAPI.
         self.edition = 0
-        """Rises whenever something else is served than before."""
+        # Aggregated APIs by group and version: requests to them are proxied.
         self.elsewhere: dict[tuple[str, str], Backend] = {}
-        """What other servers serve, by group and version: there clients are sent on."""
         for kind in family.kinds:
             self._add(kind, runtime_config)
 
     def adopt(self, other: "Registry") -> None:
-        """Serve what another registry holds: groups that this one does not have."""
+        """Serve the resources of another registry, whose groups this one does not have."""
         self._adopted.update((kind.group, other) for kind in other.family.kinds)
         self.resources.update(other.resources)
         self._stored.update(other._stored)
 
     def serve(self, home: Resource, served: Iterable[Resource]) -> None:
-        """Serve a kind that was not there from the start, in the place of what was served of its name."""
+        """Serve the versions of a CRD, in the place of those served before."""
         self.withdraw(home.group, home.plural)
         self._brought[home.group, home.plural] = list(served)
         self._stored[home.group, home.plural] = home
@@ -130,7 +130,8 @@ class Registry:
         self.edition += 1
 
     def withdraw(self, group: str, plural: str) -> None:
-        """Serve such a kind no longer."""
+        """Stop serving the versions of a CRD."""
+        # Built-in resources are never removed, even if a CRD of the same name is deleted.
         if (group, plural) not in self._brought:
             return
         for one in self._brought.pop((group, plural)):
@@ -139,11 +140,12 @@ class Registry:
         self.edition += 1
 
     def of_group(self, group: str) -> "Registry":
-        """The registry that holds a group: an adopted one, else this."""
+        """Return the registry that holds a group: an adopted one, else this."""
         return self._adopted.get(group, self)
 
     def _add(self, kind: KindInfo, runtime_config: Mapping[str, bool]) -> None:
         existing = [version for version in kind.versions if self.schema.kind(kind.group, version, kind.kind)]
+        # Kinds without GET, such as reviews, are never stored; the HTTP layer answers them.
         if not existing or "get" not in kind.verbs:
             return
         family = self.family
@@ -157,35 +159,37 @@ class Registry:
             resource.home = home = home or resource
             if resource is home:
                 self._stored[kind.group, kind.plural] = resource
+                # Collections must exist before the cache starts, because it reads the store once for all of them.
                 _ = resource.collection
+            # Beta and alpha versions are off by default, as upstream, but objects are still stored in them.
             if runtime_config.get(resource.api_version, stable(version)):
                 self.resources[kind.group, version, kind.plural] = resource
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
-        """The served resource, if there is one."""
+        """Return the served resource, if there is one."""
         return self.resources.get((group, version, plural))
 
     def stored(self, group: str, plural: str) -> Resource | None:
-        """The resource in its storage version, served or not."""
+        """Return the resource in its storage version, served or not."""
         return self._stored.get((group, plural))
 
     def has_group(self, group: str) -> bool:
-        """Whether the server itself has the group, whatever definitions bring along."""
+        """Return whether the group is built in, whatever CRDs add."""
         return any(kind.group == group for kind, _ in self._own_kinds())
 
     def of_kind(self, api_version: str, kind: str) -> Resource | None:
-        """The served resource of a kind, as an object names it."""
+        """Return the served resource of an apiVersion and a kind."""
         for resource in self.resources.values():
             if resource.kind.kind == kind and resource.api_version == api_version:
                 return resource
         return None
 
     def equivalents(self, resource: Resource) -> list[Resource]:
-        """The served resources, in whatever version or group, that are stored as one kind with this."""
+        """Return the served resources, of any version or group, that are stored as the same kind."""
         return [one for one in self.resources.values() if one.home is resource.home]
 
     def served_kinds(self) -> list[tuple[KindInfo, tuple[str, ...]]]:
-        """Every kind with its served versions, for discovery; kinds that only answer a POST included."""
+        """Return every kind with its served versions, for discovery; includes kinds that only answer a POST."""
         served = self._own_kinds()
         for _, resources in sorted(self._brought.items()):
             served += [(one.kind, (one.version,)) for one in resources]

@@ -1,7 +1,9 @@
-"""A served resource: one kind at one version, with all that reading and writing it needs.
+"""Resource: one kind at one version, with what reading and writing it needs.
 
 Verbs live beside it, one module each: creation, updating, deletion, listing, watching. They take a `Resource` and a
-`Call` and speak of objects, records and errors; nothing here knows HTTP.
+`Call` and deal in objects, records and errors; nothing here knows HTTP.
+
+upstream 1.36: apiserver/pkg/registry/generic/registry/store.go
 """
 
 from __future__ import annotations
@@ -18,13 +20,13 @@ from mockkube_storage.store import Store
 
 from mockkube.api import complaints, conversions
 from mockkube.api.catalogue import KindInfo
-from mockkube.api.codec import Codec, Found, Mismatch
-from mockkube.api.documents import NO_REPEATS, Repeats
+from mockkube.api.codec import Codec, DecodingError, Found
+from mockkube.api.documents import NO_DUPLICATES, DuplicateFields
 from mockkube.api.errors import ApiError, BadRequest
 from mockkube.api.kind import Kind
 from mockkube.api.printers.plain import CREATED
 from mockkube.api.printers.table import Printer
-from mockkube.api.protobuf.envelope import Protobuf
+from mockkube.api.protobuf.envelope import ProtobufSerializer
 from mockkube.api.schema import Node
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
@@ -40,7 +42,7 @@ from mockkube.apiserver.registry.scaling import Scaling
 from mockkube.features.capabilities import Capabilities
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.heavy_work import HeavyWork, InlineWork
+from mockkube.runtime.heavy_work import HeavyWorkRunner, InlineRunner
 
 if TYPE_CHECKING:
     from mockkube.apiserver.registry.authorizer import Attributes
@@ -64,20 +66,20 @@ _ETCD_FOLDERS: Final = {
 
 @dataclass(slots=True)
 class Call:
-    """One request, as the registry sees it. Warnings gather in it on the way."""
+    """One request as the registry sees it; collects warnings for the response."""
 
     user: User
     namespace: str = ""
     name: str = ""
     subresource: str = ""
     user_agent: str = ""
+    # Bytes of the request body, by which work is moved off the event loop.
     size: int = 0
-    """How many bytes were sent."""
     warnings: list[str] = field(default_factory=list)
+    # The client sent an empty list of managedFields, which resets it.
     forgets_managers: bool = False
-    """The client sent an empty list of managedFields."""
+    # Value that the object was decoded from. It tells an empty map from an absent one, which decoding makes equal.
     given: Any = None
-    """What the object was decoded from: tells an empty map from none, which once decoded are one."""
 
     def warn(self, texts: Iterable[str]) -> None:
         """Add warnings, each once."""
@@ -86,7 +88,7 @@ class Call:
 
 @dataclass(slots=True)
 class Services:
-    """What every resource of one API server shares."""
+    """What all resources of one API server share."""
 
     store: Store
     cache: Cache
@@ -94,52 +96,53 @@ class Services:
     chance: Chance
     caps: Capabilities
     codec: Codec
-    protobuf: Protobuf
+    protobuf: ProtobufSerializer
     admission: Admission
     allocators: Allocators
     accounts: TokenIssuer
     trackers: Trackers
     find: Callable[[str, str], Resource | None]
-    """The resource of a group and plural, in its storage version."""
+    """Find the resource of a group and plural, in its storage version."""
     of_kind: Callable[[str, str], Resource | None]
-    """The served resource of an apiVersion and a kind."""
+    """Find the served resource of an apiVersion and a kind."""
     equivalents: Callable[[Resource], Sequence[Resource]]
-    """The served versions of what a resource stores."""
+    """Return the served resources that are stored as the same kind."""
     namespace_created: Callable[[str], Awaitable[None]] | None = None
-    """What is awaited before the creation of a namespace is answered."""
+    """Hook that is awaited before the creation of a namespace is answered."""
     definition_created: Callable[[str], Awaitable[None]] | None = None
-    """The same for a definition of custom resources."""
+    """Hook that is awaited before the creation of a CRD is answered."""
     service_stored: Callable[[ReadOnlyObject | None, ReadOnlyObject | None], Awaitable[None]] | None = None
-    """What is awaited before the write of a service is answered, with what it is now and was."""
+    """Hook that is awaited before the write of a service is answered, with its new and old state."""
     authorize: Callable[[Attributes], Decision] = lambda asked: _NOBODY
-    """Who may do what, where a plugin asks."""
+    """Authorizer for admission plugins; denies everything by default."""
     runs: Callable[[str], bool] = lambda component: False
-    """Whether another component of the cluster runs, by its name."""
-    heavy: HeavyWork = field(default_factory=InlineWork)
-    """Where what takes long is done."""
+    """Return whether another component of the cluster runs, by its name."""
+    heavy: HeavyWorkRunner = field(default_factory=InlineRunner)
+    """Runner of long computations, off the event loop where there are threads."""
     call_webhook: webhook_calls.Call = webhook_calls.nobody
-    """How a webhook is reached, by who admits or converts."""
+    """Function that posts to webhooks, for admission and conversion."""
 
     def namespace_labels(self, name: str) -> ReadOnlyObject | None:
-        """The labels of a namespace; None of one that is not there."""
+        """Return the labels of a namespace; None if it does not exist."""
         namespaces = self.find("", "namespaces")
         record = namespaces.record("", name) if namespaces is not None else None
         return None if record is None else record.labels
 
 
 class Resource:
-    """One kind at one version. `home` is the same kind in the version it is stored in; often itself."""
+    """One kind at one version. `home` is the same kind in its storage version, often this very resource."""
 
+    # Whether decoding accepts objects of another kind, which validation then rejects: custom resources are
+    # unstructured.
     open_kind = False
-    """Whether reading takes an object of another kind, which validation then refuses."""
     patch_types: tuple[str, ...] = PATCHES
     scaling = Scaling()
+    # Whether a webhook converts between its versions.
     converted = False
-    """Whether a server elsewhere converts its versions."""
+    # Whether it can be rendered as a Table; kinds that only answer a POST cannot.
     tabular = True
-    """Whether tables show it: not what only answers."""
+    # Whether every item of a list carries kind and apiVersion, as lists of unstructured objects do.
     whole_items = False
-    """Whether the items of a list name their kind and version each."""
 
     def __init__(
         self,
@@ -166,18 +169,18 @@ class Resource:
 
     @cached_property
     def strategy(self) -> Strategy:
-        """The rules of the kind; read when the first object of it comes by."""
+        """Strategy of the kind, built when its first object is handled."""
         return self._make_strategy()
 
     @cached_property
     def default(self) -> Callable[[Object, Capabilities], None] | None:
-        """Defaulting function of the version, if it has one."""
+        """Function that sets the defaults of this version, if there is one."""
         return None if self._load is None else self._load().defaults.get(self.version)
 
     @cached_property
     def stamp(self) -> Callable[[Object, datetime], None] | None:
-        """Function that fills in the present time, if the version has one."""
-        return None if self._load is None else self._load().stamps.get(self.version)
+        """Function that sets fields to the present time, if the version has one."""
+        return None if self._load is None else self._load().time_defaults.get(self.version)
 
     @cached_property
     def printer(self) -> Printer:
@@ -186,62 +189,63 @@ class Resource:
 
     @cached_property
     def collection(self) -> Collection:
-        """What is stored of this kind."""
+        """Cached objects of this kind."""
         group, plural = self.home.group or "core", self.home.plural
         return self.services.cache.collection(f"{group}/{plural}", self.home.read_entry)
 
     def key(self, namespace: str, name: str) -> str:
-        """Where an object lies in the store."""
+        """Return the key of an object in the store."""
         folder = self.collection.prefix
         return f"{folder}{namespace}/{name}" if self.kind.namespaced else f"{folder}{name}"
 
     def prefix(self, namespace: str) -> str:
-        """Where the objects of a namespace lie, or all of them."""
+        """Return the key prefix of the objects in a namespace, or of all."""
         folder = self.collection.prefix
         return f"{folder}{namespace}/" if namespace and self.kind.namespaced else folder
 
     def etcd_key(self, namespace: str, name: str) -> str:
-        """The key a real API server would name in a message."""
+        """Return the key that upstream's API server names in error messages."""
         folder = f"/registry/{_ETCD_FOLDERS.get(self.plural, self.plural)}"
         return f"{folder}/{namespace}/{name}" if self.kind.namespaced else f"{folder}/{name}"
 
     def judge(self, subresource: str = "", *, user: User | None = None) -> Judge:
-        """What a strategy may know of this moment."""
+        """Return the context for the strategy's hooks at this moment."""
         services = self.services
         requester = {} if user is None else user.info()
         return Judge(services.caps, services.clock.now(), subresource, services.namespace_labels, requester)
 
     def record(self, namespace: str, name: str) -> Record | None:
-        """The stored object, as far as this server has seen the store."""
+        """Return the cached object; None if it does not exist as far as this server has read the store."""
         return self.collection.records.get(self.key(namespace, name))
 
     # Reading what is stored
 
     async def to_stored(self, obj: Object) -> bytes:
-        """The bytes to store for an object of the storage version; StorageTooLarge if there are too many."""
+        """Encode an object of the storage version for the store; raise StorageTooLarge if it is too large."""
         value = encoding.to_stored(obj, self.tag)
         check = partial(encoding.check_size, value, partial(self._message_size, obj, len(value)))
         return await self.services.heavy.run(len(value), check)
 
     def _message_size(self, obj: Object, size: int) -> int:
-        """How large upstream's storage would find the object, of which the JSON has this size."""
+        """Return the size that upstream's storage would find: protobuf for built-in kinds, else JSON."""
         protobuf = self.services.protobuf
         speaks = not self.open_kind and protobuf.speaks(self.api_version, self.kind.kind)
         return len(protobuf.write(obj)) if speaks else size
 
     def read_entry(self, entry: Entry) -> Record:  # hot: every write, and every object at the start
-        """Make a record of a stored entry; what another version wrote is decoded as this version knows it."""
+        """Return a stored entry as a record; what another binary version wrote is decoded by this version's schema."""
         tag, body = encoding.read_stored(entry.value, entry.revision)
+        # The tag names version and schema of the writer: equal tags mean that decoding would change nothing.
         if tag == self.tag and body.startswith(self.head):
             return self._record(entry.key, entry.revision, body)
         try:
             revised = encoding.dumps(encoding.ordered(self.revise(encoding.loads(body))))
-        except Exception:  # nobody of ours wrote it: it is served as far as it can be, so that it can be deleted
+        except Exception:  # another program wrote it; it is served so that it can be deleted
             return self._record(entry.key, entry.revision, self._salvage(entry, body))
         return self._record(entry.key, entry.revision, revised, foreign=revised != body)
 
     def _salvage(self, entry: Entry, body: bytes) -> bytes:
-        """Return the JSON of an object of this kind, whatever is stored: at least its name."""
+        """Return JSON of an object of this kind for an unreadable entry: at least its name."""
         namespace, _, name = entry.key[len(self.collection.prefix) :].rpartition("/")
         try:
             given: Any = encoding.loads(body)
@@ -254,19 +258,19 @@ class Resource:
         return encoding.dumps(encoding.ordered({**obj, "kind": self.kind.kind, "apiVersion": self.api_version}))
 
     def rewritten(self, record: Record, obj: Object) -> Record:
-        """Make a record of what this version makes of another record's object."""
+        """Return a record with another object in the place of its own."""
         return self._record(record.key, record.revision, encoding.dumps(encoding.ordered(obj)), foreign=True)
 
     def _record(self, key: str, revision: int, body: bytes, *, foreign: bool = False) -> Record:
         namespace, _, name = key[len(self.collection.prefix) :].rpartition("/")
-        if not body.startswith(self.head):  # a definition may have been given another kind than its objects have
+        if not body.startswith(self.head):  # the kind of a CRD may have changed since the object was stored
             renamed = {**encoding.loads(body), "kind": self.kind.kind, "apiVersion": self.api_version}
             body, foreign = encoding.dumps(encoding.ordered(renamed)), True
         tail = body[len(self.head) :]
         return Record(key, name, namespace, revision, self.head, tail, self.index, foreign=foreign)
 
     def index(self, obj: ReadOnlyObject) -> Index:
-        """What selectors look at in an object of this kind."""
+        """Return the labels and fields of an object that selectors match (upstream: GetAttrs)."""
         metadata = obj["metadata"]
         fields = dict(self.strategy.fields(obj))
         fields["metadata.name"] = metadata["name"]
@@ -275,7 +279,7 @@ class Resource:
         return Index(labels_of(obj), fields)
 
     def revise(self, obj: Object) -> Object:
-        """What this version makes of an object another one wrote: unknown fields are lost, defaults filled in."""
+        """Decode an object that another binary version stored: drop unknown fields, set defaults."""
         found = Found()
         revised: Object = self._decode(obj, found)
         if self.default is not None:
@@ -285,62 +289,63 @@ class Resource:
     # Between this version and the stored one
 
     def stored(self, obj: Object) -> Object:
-        """An object of this version, in the storage version."""
+        """Convert an object of this version to the storage version."""
         return obj if self.home is self else conversions.convert(obj, self.api_version, self.home.api_version)
 
     def served(self, obj: Object) -> Object:
-        """A stored object, in this version. Belongs to the caller."""
+        """Convert a stored object to this version. The result belongs to the caller."""
         return obj if self.home is self else conversions.convert(obj, self.home.api_version, self.api_version)
 
     def tail(self, record: Record) -> bytes:
-        """The JSON of a record in this version, without kind and apiVersion."""
+        """Return the JSON of a record in this version, without kind and apiVersion."""
         if self.home is self:
             return record.tail
         return encoding.dumps(encoding.ordered(self.served(record.load())))[len(self.head) :]
 
     def body(self, record: Record) -> bytes:
-        """The JSON of a record in this version."""
+        """Return the JSON of a record in this version."""
         return self.head + self.tail(record)
 
-    # Where a server elsewhere converts versions, it is asked before what is below needs another one
-
+    # Conversion webhooks: the following methods await the webhook before code that cannot wait needs another version.
+    # Without a webhook they return their argument.
     async def seen(self, record: Record) -> Record:
-        """The record in a form of which `served` makes an object of this version."""
+        """Return the record in a form that `served` can convert without waiting."""
         return record
 
     async def all_seen(self, records: Sequence[Record], *, anew: bool = False) -> Sequence[Record]:
-        """The same of many; `anew`: as they are converted now, not when they were first seen."""
+        """Return the records in a form that `served` can convert; with `anew` earlier conversions are not reused."""
         return records
 
     async def laid_down(self, obj: Object) -> Object:
-        """What was judged, in the form in which it is stored."""
+        """Convert a validated object to the form in which it is stored."""
         return obj
 
     async def decided(self, decide: Callable[[], T], size: int = 0) -> T:
-        """What `decide` returns, which may be called more than once: until all it converts is known.
+        """Return the result of `decide`, which handles objects of `size` bytes.
 
-        It works on objects of so many bytes.
+        It may be called more than once: again after each conversion that it turned out to need.
         """
         return await self.services.heavy.run(size, decide)
 
     def judged(self, obj: Object) -> Object:
-        """An object that another version made for the store, in the form in which this one judges."""
+        """Convert an object written by another version to the version in which this one validates."""
         return obj
 
     def unknown_fields(self, value: Any) -> list[str]:
-        """Paths of the fields of a value that this version does not have."""
+        """Return the paths of fields that this version does not have."""
         return list(complaints.unknown_fields(self.node, value))
 
-    def decode(self, value: Any, call: Call, validation: str, repeats: Repeats = NO_REPEATS) -> Object:
-        """Decode, prune and default a request's value; the object is in this version.
+    def decode(self, value: Any, call: Call, validation: str, repeats: DuplicateFields = NO_DUPLICATES) -> Object:
+        """Decode and default the value of a request; the object is in this version.
 
-        Unknown fields, and those that stand more than once, are refused, told of or passed over as `validation` says.
+        Unknown and duplicate fields are rejected, reported as warnings, or ignored, as `validation` says.
         """
         found = Found()
         try:
             obj: Object = self._decode(value, found)
-        except Mismatch as error:
-            raise BadRequest(self.cannot_handle(value, complaints.mismatch(self.node, value))) from error
+        except DecodingError as error:
+            # The decoder is fast because it does not track paths; the error text comes from a second, slower walk.
+            raise BadRequest(self.cannot_handle(value, complaints.find_decoding_error(self.node, value))) from error
         if found.unknown or repeats:
             self._report(value, call, validation, repeats)
         call.forgets_managers, call.given = empties_managers(value), value
@@ -348,7 +353,8 @@ class Resource:
         return obj
 
     def complete(self, obj: Object) -> None:
-        """Name the kind of a decoded object and fill in its defaults."""
+        """Set kind, apiVersion and defaults of a decoded object."""
+        # A request body may leave out both: the path of the request says what it is.
         obj["kind"], obj["apiVersion"] = self.kind.kind, self.api_version
         if self.default is not None:
             self.default(obj, self.services.caps)
@@ -356,28 +362,28 @@ class Resource:
             self.stamp(obj, self.services.clock.now())
 
     def cannot_handle(self, value: Any, why: str, version: str = "") -> str:
-        """The message for a body that is not an object of this kind, or not of this version."""
+        """Return the error text for a body that is no object of this kind and version."""
         given = (value.get("kind") if isinstance(value, dict) else None) or self.kind.kind
         return f'{given} in version "{version or self.version}" cannot be handled as a {self.kind.kind}: {why}'
 
-    def _report(self, value: Any, call: Call, validation: str, repeats: Repeats) -> None:
+    def _report(self, value: Any, call: Call, validation: str, repeats: DuplicateFields) -> None:
         if validation == "Ignore":
             return
         unknown = self.unknown_fields(value)
         if validation == "Strict":
-            why = repeats.told_at_once(unknown, typed=True)
+            why = repeats.join_errors(unknown, typed=True)
             raise BadRequest(self.cannot_handle(value, f"strict decoding error: {why}"))
         call.warn(repeats.told(unknown, typed=True))
 
 
 def empties_managers(value: Any) -> bool:
-    """Whether a client's object asks to forget who manages what: decoding drops the empty list that says so."""
+    """Return whether an object resets managedFields; decoding drops the empty list that asks for it."""
     metadata = value.get("metadata") if isinstance(value, dict) else None
     return isinstance(metadata, dict) and metadata.get("managedFields") == []
 
 
 def result_without_reason(code: int, message: str) -> ApiError:
-    """An error upstream answers as plain text: a status without a reason."""
+    """Return an error that upstream answers as a plain Go error: a Status without a reason."""
     error = ApiError(message)
     error.code, error.reason = code, ""
     return error
@@ -385,7 +391,7 @@ def result_without_reason(code: int, message: str) -> ApiError:
 
 @contextmanager
 def bare_version_error() -> Iterator[None]:
-    """Word a resourceVersion that is no number as reads of one object and watches do: bare, as a server's failure."""
+    """Context in which an invalid resourceVersion is a plain 500, as upstream answers for GET and watch."""
     prefix = "invalid resource version: "
     try:
         yield
@@ -396,6 +402,6 @@ def bare_version_error() -> Iterator[None]:
 
 
 def spec_equal(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
-    """Whether nothing but the resourceVersion differs."""
+    """Return whether nothing but the resourceVersion differs."""
     ignored = {"resourceVersion": ""}
     return {**new, "metadata": {**new["metadata"], **ignored}} == {**old, "metadata": {**old["metadata"], **ignored}}

@@ -1,4 +1,4 @@
-"""How large an object is: where that is read and written, for the scale that shows it."""
+"""Mapping between a workload and its Scale: where replicas are read, written and managed."""
 
 from typing import Any, Final
 
@@ -10,31 +10,31 @@ _KEPT: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestam
 
 
 class Scaling:
-    """What a scale shows of a built-in workload, and how that gets another size."""
+    """Mapping between built-in workloads and their Scale."""
 
+    # Whether negative replicas are an error of the Scale; if not, of the object it is written to.
     judged = True
-    """Whether the number of replicas is judged as that of a scale; if not, as that of the object."""
 
     def of(self, obj: ReadOnlyObject) -> Object:
-        """Return the scale of an object."""
+        """Return the Scale of an object."""
         spec, status = obj.get("spec", {}), obj.get("status", {})
         return shown(obj, spec.get("replicas", 0), status.get("replicas", 0), _selector(spec.get("selector")))
 
     def current(self, obj: ReadOnlyObject) -> Object:
-        """Return the scale that a change of it begins with."""
+        """Return the Scale that an update or patch starts from."""
         return self.of(obj)
 
     def resized(self, obj: ReadOnlyObject, scale: ReadOnlyObject) -> Object:
-        """Return the object with the size of a scale."""
+        """Return the object with the replicas of a Scale."""
         return {**obj, "spec": {**obj["spec"], "replicas": scale.get("spec", {}).get("replicas", 0)}}
 
     def paths(self, api_version: str) -> dict[str, Path | None]:
-        """Return, by version, where the size is managed; `api_version` is the one that is written."""
+        """Return the path of the replicas field by version; `api_version` is the one being written."""
         return {api_version: ("f:spec", "f:replicas")}
 
 
 def shown(obj: ReadOnlyObject, replicas: int, ready: int, selector: str) -> Object:
-    """Return a scale."""
+    """Return a Scale object."""
     metadata = {key: obj["metadata"][key] for key in _KEPT if key in obj["metadata"]}
     scale: Object = {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata}
     scale["spec"] = {"replicas": replicas} if replicas else {}
@@ -49,4 +49,5 @@ def _selector(selector: Any) -> str:
         return ""
     if "matchLabels" in selector or "matchExpressions" in selector:
         return str(labels.from_label_selector(selector))
+    # A ReplicationController has a plain map as selector.
     return str(labels.from_label_selector({"matchLabels": selector}))

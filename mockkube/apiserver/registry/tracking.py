@@ -24,7 +24,7 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import Call, Resource, result_without_reason
-from mockkube.runtime.text_cache import cache_of_texts
+from mockkube.runtime.text_cache import cache_short_texts
 
 _MANAGER_MAX: Final = 128
 # Objects beyond this size are not cached by shape, because they rarely repeat.
@@ -96,7 +96,7 @@ class VersionConverter:
         return Typed(value, kind_of, version)
 
 
-@cache_of_texts(maxsize=256)
+@cache_short_texts(maxsize=256)
 def manager_of(field_manager: str, user_agent: str) -> str:
     """Return the manager's name: what the client sets, else its user agent up to the first slash."""
     # upstream 1.36: apiserver/pkg/endpoints/handlers/create.go, managerOrUserAgent
@@ -129,6 +129,7 @@ def _created(tracker: Tracker, new: Object, write: Write) -> Object:  # hot: eve
     """
     key = (tracker.version, tracker.kind, tracker.subresource, _form(new, item=False))
     known, fields = _CREATED.get(key) or (None, {})
+    # The cache is shared by all servers of the process, whose schemas may differ.
     if known is None or known() is not tracker:
         tracked = tracker.update(tracker.empty, new, write)
         entries = tracked["metadata"].get("managedFields", [])

@@ -1,4 +1,7 @@
-"""Updating objects: read, change, admit, prepare, judge, store; again when somebody else was faster."""
+"""Update objects: read, change, admit, prepare, validate, store; retry on conflicts.
+
+upstream 1.36: apiserver/pkg/registry/generic/registry/store.go (Update), rest/update.go
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,23 +27,23 @@ from mockkube.apiserver.registry.deletion import revision_after, take_along
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import Call, Resource, result_without_reason, spec_equal
 
+# Attempts of an update without a resourceVersion against concurrent writes.
 TRIES_MAX: Final = 100
-"""How often an update that names no version is tried against concurrent ones."""
 
 Change = Callable[[Object], Object]
-"""Turns the current object (its own copy, in the served version) into the new one."""
+"""Function from the current object, a copy in the served version, to the new one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """What an update came to."""
+    """Result of an update."""
 
     record: Record
     created: bool = False
 
 
 async def replace(resource: Resource, call: Call, obj: Object, options: WriteOptions) -> Updated:
-    """Put this object (of the resource's version) in the place of the stored one."""
+    """Replace the stored object with this one, of the resource's version."""
     check_identity(resource, call, obj["metadata"])
     uid = obj["metadata"].get("uid", "")
 
@@ -49,6 +52,7 @@ async def replace(resource: Resource, call: Call, obj: Object, options: WriteOpt
             raise broken_precondition(resource, call, "UID", uid, old["metadata"]["uid"])
         return {**obj, "metadata": dict(obj["metadata"])}
 
+    # Some kinds can be created by PUT. The cache must be fresh to know that the object does not exist.
     if resource.record(call.namespace, call.name) is None and not call.subresource:
         await resource.services.cache.fresh()
         if resource.record(call.namespace, call.name) is None:
@@ -57,7 +61,7 @@ async def replace(resource: Resource, call: Call, obj: Object, options: WriteOpt
 
 
 def check_identity(resource: Resource, call: Call, metadata: Object) -> None:
-    """The object must be the one the path names; a namespace that is not given is the path's."""
+    """Raise BadRequest unless name and namespace match the path; set an absent namespace."""
     # upstream 1.36: apiserver/pkg/endpoints/handlers/rest.go
     name = metadata.get("name")
     if not name:
@@ -69,7 +73,7 @@ def check_identity(resource: Resource, call: Call, metadata: Object) -> None:
 
 
 def broken_precondition(resource: Resource, call: Call, what: str, asked: str, actual: str) -> Conflict:
-    """The answer of the storage layer to a uid or version that does not match."""
+    """Return the error of upstream's storage layer for a uid or version that does not match."""
     key = resource.etcd_key(call.namespace, call.name)
     why = f"Precondition failed: {what} in precondition: {asked}, {what} in object meta: {actual}"
     text = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {why}"
@@ -89,9 +93,9 @@ async def _create_on_update(resource: Resource, call: Call, obj: Object, options
 async def update(
     resource: Resource, call: Call, change: Change, options: WriteOptions, *, tracked: bool = False
 ) -> Updated:
-    """Apply a change to the stored object. A version named by the new object must be the current one.
+    """Apply a change to the stored object. A resourceVersion in the new object must be the current one.
 
-    `tracked`: what the change returns already says who manages its fields, or nobody is to be noted.
+    `tracked`: the change sets managedFields itself, or they are not to be updated.
     """
     services, home = resource.services, resource.home
     for _ in range(TRIES_MAX):
@@ -102,7 +106,8 @@ async def update(
         try:
             return await _attempt(resource, call, _Live(record, old), new, options)
         except store_errors.Conflict as conflict:
-            # Whoever named the version that is now replaced is refused at the next try; a patch is made anew.
+            # A client that named the replaced resourceVersion gets a Conflict in the next attempt; a patch is applied
+            # to the new state.
             await services.cache.reach(revision_after(conflict, home))
     raise Conflict.changed(resource.group, resource.plural, call.name)
 
@@ -110,20 +115,21 @@ async def update(
 def _changed(
     resource: Resource, call: Call, record: Record, change: Change, options: WriteOptions, *, tracked: bool
 ) -> Object:
-    """The object with the change, and who made it, in the version it is stored in."""
+    """Apply the change, update managedFields, and convert the result to the storage version."""
     new = change(resource.served(record.load()))
     if not tracked:
+        # Loaded again, because the change may have modified its copy in place.
         new = tracking.track(resource, call, resource.served(record.load()), new, options)
     return resource.stored(new)
 
 
 def _size(call: Call, record: Record) -> int:
-    """How many bytes an update works on."""
+    """Return the bytes that an update handles."""
     return call.size + len(record.tail)
 
 
 async def _current(resource: Resource, call: Call) -> Record:
-    """The stored object as of now; NotFound when there is none."""
+    """Return the stored object; raise NotFound if there is none in the store either."""
     record = resource.home.record(call.namespace, call.name)
     if record is None:
         await resource.services.cache.fresh()
@@ -135,7 +141,7 @@ async def _current(resource: Resource, call: Call) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class _Live:
-    """The stored object that an update started from."""
+    """Stored object that an update starts from."""
 
     record: Record
     obj: Object
@@ -150,6 +156,7 @@ async def _attempt(resource: Resource, call: Call, live: _Live, new: Object, opt
     await resource.decided(partial(services.admission.admit, request), size)
     await services.admission.amend(request)
     new = request.given
+    # Subresources such as status cannot change addresses or ports.
     whole = not call.subresource
     reserved = services.allocators.reserve(home, new, old, dry_run=options.dry_run) if whole else None
     try:
@@ -157,17 +164,19 @@ async def _attempt(resource: Resource, call: Call, live: _Live, new: Object, opt
         request.obj = new = await services.heavy.run(size, partial(_validated, resource, call, new, old))
         await resource.decided(partial(services.admission.validate, request), size)
         await services.admission.settle(request)
+        # Strategies and webhooks cannot change the version; equality with the old object is compared next.
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         return await _write(home, record, request, options)
     finally:
         if reserved is not None:
-            reserved.release()  # what was stored holds on by itself
+            reserved.release()  # a stored service holds its addresses through the collection
 
 
 async def _write(home: Resource, record: Record, request: Request, options: WriteOptions) -> Updated:
     new, old = request.obj, request.old
     assert new is not None
     assert old is not None
+    # upstream: an update that changes nothing is not written, so it creates no event and no new resourceVersion.
     if spec_equal(new, old) and not record.foreign and not _emptied(new, old):
         return Updated(record)
     new = await request.resource.laid_down(new)
@@ -185,7 +194,7 @@ async def _write(home: Resource, record: Record, request: Request, options: Writ
 
 
 def _check_version(resource: Resource, call: Call, new: Object, record: Record) -> None:
-    """A version that the client names must be the stored one."""
+    """Raise Conflict if the client names a resourceVersion that is not the stored one."""
     version: str = new["metadata"].get("resourceVersion", "")
     if version in ("", "0"):
         if not resource.home.strategy.allow_unconditional_update:
@@ -195,19 +204,20 @@ def _check_version(resource: Resource, call: Call, new: Object, record: Record) 
         return
     if not (version.isascii() and version.isdigit()):
         raise result_without_reason(500, f'strconv.ParseUint: parsing "{version}": invalid syntax')
+    # Upstream compares numbers, so leading zeros do not matter.
     if version.lstrip("0") != str(record.revision):
         raise Conflict.changed(resource.group, resource.plural, call.name)
 
 
 def _prepare(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -> None:
-    """Bring back what no update may change, then what this kind's may not."""
+    """Restore fields that updates cannot change, for all kinds and for this one."""
     # upstream 1.36: apiserver/pkg/registry/rest/update.go
     metadata, before = new["metadata"], old["metadata"]
     metadata.pop("generation", None)
     metadata.pop("selfLink", None)
     if "generation" in before:
         metadata["generation"] = before["generation"]
-    resource.strategy.prepare_update(new, old, resource.judge(call.subresource))
+    resource.strategy.prepare_for_update(new, old, resource.judge(call.subresource))
     metadata = new["metadata"]
     metadata.setdefault("uid", before["uid"])
     metadata["creationTimestamp"] = before["creationTimestamp"]
@@ -218,28 +228,30 @@ def _prepare(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -
 
 
 def _validated(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -> Object:
-    """The new object as it is stored; raise Invalid, or warn, as its kind says."""
+    """Return the new object as it is stored; raise Invalid or add warnings."""
     if errors := _complaints(resource, call, new, old):
         raise Invalid(resource.home.group, new["kind"], call.name, errors)
+    # If managedFields changed in nothing but times, the old times stay, so that the update is no change.
     return keep_times(old, new)
 
 
 def _complaints(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -> list[fields.FieldError]:
     judge = resource.judge(call.subresource)
-    # upstream 1.36: rest/update.go judges metadata as a whole and as a change, then each kind judges the change again
-    errors = validate_metadata(new, names.path_segment, resource.kind.namespaced, native=False)
+    # upstream 1.36: rest/update.go validates metadata on its own and against the old one, then each kind's
+    # ValidateUpdate does so again; the errors appear twice.
+    errors = validate_metadata(new, names.check_path_segment, resource.kind.namespaced, native=False)
     errors += validate_metadata_update(new, old)
     again = validate_native_metadata_update if resource.strategy.native else validate_metadata_update
     errors += again(new, old)
     errors += resource.strategy.validate_update(new, old, judge)
     if not errors:
-        call.warn(resource.strategy.warn_update(new, old, judge))
+        call.warn(resource.strategy.warnings_on_update(new, old, judge))
         resource.strategy.canonicalize(new)
     return errors
 
 
 def _emptied(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
-    """Whether this update leaves an object that is being deleted nothing to wait for."""
+    """Return whether this update removes the last finalizer of an object that is being deleted."""
     # upstream 1.36: apiserver/pkg/registry/generic/registry/store.go, ShouldDeleteDuringUpdate
     metadata, before = new["metadata"], old["metadata"]
     if metadata.get("finalizers") or before.get("deletionGracePeriodSeconds"):

@@ -1,8 +1,10 @@
-"""Watching: what is there, then every change, as one client asked for it.
+"""Watches: the initial objects and every later change, as one client selected them.
 
-A `Watch` listens to a collection and keeps the matching changes until its client takes them. It is bounded: a client
-that does not read is ended, and neither holds memory nor the writer. What crosses a selector's border becomes an
-ADDED or a DELETED.
+A `Watch` listens to a collection and keeps matching changes until its client takes them. It is bounded: a client
+that does not read loses its watch, so that it neither holds memory nor delays writers. An object that starts or stops
+matching the selector becomes an ADDED or a DELETED event.
+
+upstream 1.36: apiserver/pkg/storage/cacher/cache_watcher.go
 """
 
 import asyncio
@@ -22,22 +24,22 @@ from mockkube.apiserver.registry.listing import selector, wait_for, work_of_sele
 from mockkube.apiserver.registry.options import ListOptions, revision_of
 from mockkube.apiserver.registry.resource import Resource
 
+# Changes kept for a client that does not read; beyond it the watch ends and the client must list again.
 PENDING_MAX: Final = 10_000
-"""Changes kept for a client that does not read; at the bound it is ended and must list anew."""
+# Total size of the objects in these changes. A single change may be larger, or it could never be delivered.
 PENDING_BYTES_MAX: Final = 64 * 1024 * 1024
-"""How large the objects of these changes may be together, where there is more than one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One event for a client. A deletion shows the last state under the revision of the deletion."""
+    """Event for one client. A deletion carries the last state with the revision of the deletion."""
 
     type: ChangeType
     record: Record
 
 
 class Watch:
-    """The changes one client waits for."""
+    """Changes of a collection for one client."""
 
     def __init__(self, resource: Resource, prefix: str, chosen: Callable[[Record], bool] | None) -> None:
         self.resource = resource
@@ -47,39 +49,40 @@ class Watch:
         self._pending_bytes = 0
         self._waiter: asyncio.Future[None] | None = None
         self.lagged = False
+        # Set when the resource is no longer served, or not in the same form.
         self.ended = False
-        """What is watched is no longer served, or not as it was."""
+        # How many of the first events show objects that existed before the watch.
         self.initial_count = 0
-        """How many of the first events show what was there already."""
         self.start_revision = 0
 
     def open(self, initial: Iterable[Record], changes: Iterable[Change]) -> None:
-        """Begin with these records, then these changes, then all that follow."""
+        """Start with these objects, then these changes, then all changes that follow."""
         for record in initial:
             self._pending.append(Seen(ChangeType.ADDED, record))
+        # The bookmark that ends the initial events follows after exactly this many events.
         self.initial_count = len(self._pending)
         self.prime(changes)
         self.resource.collection.listeners[self.offer] = None
         self.resource.collection.watches[self.end] = None
 
     def prime(self, changes: Iterable[Change]) -> None:
-        """Begin with these changes."""
+        """Add these changes."""
         for change in changes:
             self.offer(change)
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening to the collection."""
         self.resource.collection.listeners.pop(self.offer, None)
         self.resource.collection.watches.pop(self.end, None)
 
     def end(self) -> None:
-        """Take nothing more; what waits can still be taken."""
+        """End the watch; pending events can still be taken."""
         self.close()
         self.ended = True
         self._tell()
 
     def offer(self, change: Change) -> None:  # hot: per change, per watcher
-        """Take a change if it is one for this client."""
+        """Add a change if it matches this watch."""
         record = change.record
         if not record.key.startswith(self._prefix):
             return
@@ -87,8 +90,10 @@ class Watch:
         if seen is None:
             return
         size = len(seen.record.tail)
+        # A change is always accepted when nothing is pending, however large it is.
         if self._pending and not has_room(len(self._pending), self._pending_bytes + size):
             self.lagged = True
+            # A client that lagged lists again anyway, so the pending events are dropped to free their memory.
             self._pending.clear()
             self.close()
         else:
@@ -113,15 +118,16 @@ class Watch:
         if change.type is ChangeType.DELETED:
             return Seen(ChangeType.DELETED, record)
         assert change.previous is not None
+        # The client never saw the new state, which it did not select: it gets the last state that matched.
         return Seen(ChangeType.DELETED, change.previous.later(change.revision))
 
     @property
     def waiting(self) -> bool:
-        """Whether there is something to take."""
+        """Whether events are pending."""
         return bool(self._pending)
 
     async def wait(self) -> None:
-        """Return once there is something to take."""
+        """Return once events are pending or the watch is over."""
         if self.waiting or self.lagged or self.ended:
             return
         self._waiter = asyncio.get_running_loop().create_future()
@@ -131,24 +137,24 @@ class Watch:
             self._waiter = None
 
     def take(self) -> list[Seen]:
-        """Everything that waits, in order."""
+        """Return and clear the pending events, in order."""
         taken = list(self._pending)
         self._pending.clear()
         self._pending_bytes = 0
         return taken
 
     async def taken(self) -> list[Seen]:
-        """The same, in a form of which the resource makes objects of its version."""
+        """Return the pending events in a form that the resource can serve in its version."""
         return self.take()
 
     @property
     def revision(self) -> int:
-        """Up to where this watch has seen everything, once what waits is taken."""
+        """Revision up to which this watch is complete once the pending events are taken."""
         return max(self.resource.services.cache.revision, self.start_revision)
 
 
 class ConvertingWatch(Watch):
-    """A watch on what is converted elsewhere: what a change is to its client is seen when it is taken."""
+    """Watch on a resource with a conversion webhook: changes are converted, and selected, when they are taken."""
 
     def __init__(self, resource: Resource, prefix: str, chosen: Callable[[Record], bool] | None) -> None:
         super().__init__(resource, prefix, chosen)
@@ -156,7 +162,7 @@ class ConvertingWatch(Watch):
         self._changes_bytes = 0
 
     def offer(self, change: Change) -> None:
-        """Keep a change."""
+        # Selectors apply to the converted object, and listeners cannot wait for a webhook, so nothing is selected here.
         if not change.record.key.startswith(self._prefix):
             return
         size = len(change.record.tail)
@@ -171,18 +177,17 @@ class ConvertingWatch(Watch):
 
     @property
     def waiting(self) -> bool:
-        """Whether there is something to take."""
         return bool(self._pending or self._changes)
 
     def take(self) -> list[Seen]:
-        """Everything that waits, in the version it was stored in."""
+        """Return the pending events in the version in which they were stored."""
         changes = list(self._changes)
         self._changes.clear()
         self._changes_bytes = 0
         return super().take() + self._views(changes)
 
     async def taken(self) -> list[Seen]:
-        """Everything that waits, in the version of the resource."""
+        """Return the pending events, converted to the version of the resource."""
         first, changes = super().take(), list(self._changes)
         self._changes.clear()
         self._changes_bytes = 0
@@ -208,10 +213,11 @@ def has_room(count: int, size: int) -> bool:
 
 
 async def watch(resource: Resource, namespace: str, options: ListOptions) -> Watch:
-    """Open a watch. Raises Expired when the changes since the revision asked for are no longer known."""
+    """Open a watch; raise Expired if changes since the requested revision are no longer known."""
     kind = ConvertingWatch if resource.converted else Watch
     watching = kind(resource, resource.prefix(namespace), selector(resource, options))
     cache, after = resource.services.cache, revision_of(options.resource_version)
+    # Upstream: a watch without resourceVersion, or with "0", begins with synthetic ADDED events.
     initial = options.send_initial if options.send_initial is not None else not after
     if initial:
         if after:
@@ -219,6 +225,7 @@ async def watch(resource: Resource, namespace: str, options: ListOptions) -> Wat
         elif options.resource_version != "0":
             await cache.fresh()
         watching.start_revision = cache.revision
+        # Conversion and selection may take several turns of the event loop, in which changes must not get lost.
         with _meanwhile(resource.collection) as changes:
             records = await resource.all_seen(resource.collection.range(watching._prefix))
             chosen = watching._chosen
@@ -241,7 +248,7 @@ async def watch(resource: Resource, namespace: str, options: ListOptions) -> Wat
 
 @contextmanager
 def _meanwhile(collection: Collection) -> Iterator[Sequence[Change]]:
-    """Gather the changes of a collection until the end of the block."""
+    """Collect the changes of a collection until the end of the block."""
     changes: list[Change] = []
     gather = changes.append
     collection.listeners[gather] = None
@@ -252,7 +259,7 @@ def _meanwhile(collection: Collection) -> Iterator[Sequence[Change]]:
 
 
 async def _from_history(watching: Watch, resource: Resource, after: int) -> None:
-    """Begin with what the store remembers of the time before this server's own memory."""
+    """Start a watch with changes from the store that the cache no longer has."""
     with _meanwhile(resource.collection) as recent:
         old = await _history(resource, after, resource.services.cache.revision)
     watching.prime(old)
@@ -260,12 +267,13 @@ async def _from_history(watching: Watch, resource: Resource, after: int) -> None
 
 
 async def _history(resource: Resource, after: int, until: int) -> Sequence[Change]:
-    """The changes between two revisions, as the store remembers them."""
+    """Return the changes between two revisions from the store."""
     services = resource.services
     changes: list[Change] = []
     size = 0
     try:
-        # All keys are watched: one of them has the last event there was, so this ends.
+        # All keys are watched, not only those of the collection: one of them has the event of revision `until`, so the
+        # loop ends.
         async with services.store.watch("", after=after, events_max=PENDING_MAX) as history:
             while history.revision < until:
                 for event in await anext(history):
@@ -280,6 +288,7 @@ async def _history(resource: Resource, after: int, until: int) -> Sequence[Chang
 
 
 def _change(resource: Resource, event: Event) -> Change:
+    """Return a store event as a change of the collection."""
     read = resource.home.read_entry
     previous = read(event.previous) if event.previous is not None else None
     if event.type is EventType.DELETE:

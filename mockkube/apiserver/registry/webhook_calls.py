@@ -1,4 +1,4 @@
-"""Calling a webhook: what the plugins ask of whoever makes the call."""
+"""Type of the function that posts a review to a webhook, and the error it raises."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -6,16 +6,16 @@ from typing import Any
 from mockkube.api.types import ReadOnlyObject
 
 Call = Callable[[ReadOnlyObject, ReadOnlyObject, float], Awaitable[Any]]
-"""Posts a review (second) to where a `clientConfig` (first) says, within seconds (third).
+"""Post a review (second) to the address of a `clientConfig` (first), with a timeout in seconds (third).
 
-It returns the JSON of the answer, and raises CallFailed when there is none.
+Return the decoded JSON of the response. Raise CallFailed when there is none.
 """
 
 
 class CallFailed(Exception):
-    """The webhook could not be asked, or did not answer as it should; the text says why."""
+    """Error of a webhook that could not be reached or answered with an error."""
 
 
 async def nobody(client: ReadOnlyObject, review: ReadOnlyObject, seconds: float) -> Any:
-    """Fail: this server calls nobody."""
+    """Raise CallFailed: the default of servers without an HTTP client."""
     raise CallFailed("this server calls no webhooks")

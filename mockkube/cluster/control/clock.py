@@ -61,6 +61,7 @@ class ClockStrategy(StatusStrategy):
         super().prepare_for_update(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Validate mode and time."""
         return self._validate(obj["spec"], {}, judge.now)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:

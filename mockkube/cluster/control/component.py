@@ -107,6 +107,7 @@ class ComponentStrategy(StatusStrategy):
         return []
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Validate server, version and gates."""
         return self._validate(obj)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
@@ -124,7 +125,7 @@ class ComponentStrategy(StatusStrategy):
     def _validate(self, obj: ReadOnlyObject) -> list[FieldError]:
         spec, name = obj["spec"], obj["metadata"].get("name", "")
         if not name:
-            return []  # which its metadata are refused for
+            return []  # validation of the metadata reports the missing name
         if errors := _check_server(name, spec):
             return errors
         try:

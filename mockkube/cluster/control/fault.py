@@ -38,6 +38,7 @@ class FaultStrategy(StatusStrategy):
             new["status"] = {**new["status"], "revision": self._revision()}
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+        """Validate the spec."""
         spec = obj["spec"]
         return [*_check_match(spec.get("match", {})), *_check_injection(spec.get("inject", {})), *_check_amount(spec)]
 

@@ -45,6 +45,7 @@ class Follower:
             del self._collection.listeners[self._heed]
 
     def ready(self) -> bool:
+        """Return whether a call is due."""
         return self._wake.is_set()
 
     async def step(self) -> None:

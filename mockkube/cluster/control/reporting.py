@@ -37,7 +37,7 @@ def status_of(
     name = obj["metadata"]["name"]
     settings, doing, server = components[name].settings, doings[name], components[name].server
     conditions = [_running(doing), _skew(name, components)]
-    if server:  # it is no API server itself
+    if server:  # empty for API servers
         conditions.append(_server(server, doings.get(server)))
     # API servers show the condition only after their first hot loop; then it stays, to show that the loop ended.
     if server or doing.loops or condition_of(obj, LOOPING):

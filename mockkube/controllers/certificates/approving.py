@@ -22,7 +22,7 @@ _APPROVE_MESSAGES: Final = {
 }
 
 
-class Approving(Controller):
+class CSRApprovingController(Controller):
     """Approver of kubelet client certificates; keys are CertificateSigningRequests."""
 
     name: ClassVar[str] = "certificatesigningrequest-approving-controller"
@@ -85,7 +85,7 @@ def _recognize(csr: ReadOnlyObject) -> Iterator[str]:
         request = parse_request(spec["request"])
     except ValueError as error:
         raise ApiError(f'unable to parse csr "{csr["metadata"]["name"]}": {error}') from error
-    if requests.kubelet_client_complaint(request, spec["usages"]) is None:
+    if requests.validate_kubelet_client_csr(request, spec["usages"]) is None:
         if spec.get("username") == common_name(request):
             yield "selfnodeclient"
         yield "nodeclient"

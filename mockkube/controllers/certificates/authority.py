@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 BACKDATE: Final = timedelta(minutes=5)
 # A certificate with a shorter validity is not shortened by the backdating of its start.
 SHORT: Final = timedelta(hours=8)
-LEAST: Final = timedelta(minutes=10)
+DURATION_MIN: Final = timedelta(minutes=10)
 
 _KEY_USAGES: Final = {
     "signing": "digital_signature",
@@ -60,10 +60,10 @@ class Order:
 
 def duration(asked: int | None, longest: timedelta) -> timedelta:
     """Return the validity of a certificate for the requested seconds, within the bounds."""
-    return longest if asked is None else max(min(timedelta(seconds=asked), longest), min(LEAST, longest))
+    return longest if asked is None else max(min(timedelta(seconds=asked), longest), min(DURATION_MIN, longest))
 
 
-class Authority:
+class CertificateAuthority:
     """Certificate authority from two files."""
 
     def __init__(self, certificate: Path, key: Path) -> None:

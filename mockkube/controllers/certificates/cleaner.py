@@ -8,19 +8,19 @@ from typing import ClassVar, Final
 
 from mockkube.api.errors import NotFound
 from mockkube.client.protocol import Key
-from mockkube.controllers.certificates.requests import kept_until
+from mockkube.controllers.certificates.requests import deletion_time
 from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
 
 PERIOD: Final = timedelta(hours=1)
 _KIND: Final = "CertificateSigningRequest"
 
 
-def first_look_past(started: datetime, moment: datetime) -> datetime:
+def next_check_after(started: datetime, moment: datetime) -> datetime:
     """Return the first hourly check since the start at which a moment has passed."""
     return max(started, started + ((moment - started) // PERIOD + 1) * PERIOD)
 
 
-class Cleaner(Controller):
+class CSRCleanerController(Controller):
     """Cleaner of CertificateSigningRequests; keys are requests."""
 
     name: ClassVar[str] = "certificatesigningrequest-cleaner-controller"
@@ -35,10 +35,10 @@ class Cleaner(Controller):
     async def reconcile(self, key: Key) -> Outcome:
         """Delete a request at the first check after its retention, else come back then."""
         csr = self.requests.get(key)
-        until = None if csr is None else kept_until(csr)
+        until = None if csr is None else deletion_time(csr)
         if until is None:
             return DONE
-        left = (first_look_past(self._started, until) - self.clock.now()).total_seconds()
+        left = (next_check_after(self._started, until) - self.clock.now()).total_seconds()
         if left > 0:
             return Again(after=left)
         try:

@@ -4,11 +4,16 @@
 from typing import Final
 
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.rate_limits import ItemExponentialFailure, Longest, RateLimiter, TokenBucket
+from mockkube.runtime.rate_limits import (
+    BucketRateLimiter,
+    ItemExponentialFailureRateLimiter,
+    MaxOfRateLimiter,
+    RateLimiter,
+)
 
 _FIRST_SECONDS: Final = 0.2
 
 
 def limits(clock: Clock) -> RateLimiter:
     """Return the rate limiter for failed requests."""
-    return Longest(ItemExponentialFailure(_FIRST_SECONDS), TokenBucket(clock))
+    return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(_FIRST_SECONDS), BucketRateLimiter(clock))

@@ -56,14 +56,14 @@ def complaint(signer: str, request: "CertificateSigningRequest", usages: Sequenc
         case "kubernetes.io/kubelet-serving":
             return _validate_kubelet_serving_csr(request, usages)
         case "kubernetes.io/kube-apiserver-client-kubelet":
-            return kubelet_client_complaint(request, usages)
+            return validate_kubelet_client_csr(request, usages)
         case "kubernetes.io/kube-apiserver-client":
             return _validate_client_usages(usages)
         case _:
             return None
 
 
-def kubelet_client_complaint(request: "CertificateSigningRequest", usages: Sequence[str]) -> str | None:
+def validate_kubelet_client_csr(request: "CertificateSigningRequest", usages: Sequence[str]) -> str | None:
     """Return why a request is not a kubelet's request for its own client certificate."""
     from mockkube.api.kinds.certificates.certificate_signing_request import (  # slow to import: loads cryptography
         common_name,
@@ -136,7 +136,7 @@ def alternative_names(request: "CertificateSigningRequest") -> dict[str, list[st
     return found
 
 
-def kept_until(csr: ReadOnlyObject) -> datetime | None:
+def deletion_time(csr: ReadOnlyObject) -> datetime | None:
     """Return when a request may be deleted; None if never."""
     return min(_deletion_times(csr), default=None)
 

@@ -14,7 +14,7 @@ from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.controllers.certificates import requests
-from mockkube.controllers.certificates.authority import Authority, Order, duration
+from mockkube.controllers.certificates.authority import CertificateAuthority, Order, duration
 from mockkube.controllers.certificates.rate_limits import limits
 from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
 from mockkube.runtime.rate_limits import RateLimiter
@@ -28,14 +28,14 @@ SIGNERS: Final = (
 _KIND: Final = "CertificateSigningRequest"
 
 
-class Signing(Controller):
+class CSRSigningController(Controller):
     """Controller that signs approved requests; keys are CertificateSigningRequests."""
 
     name: ClassVar[str] = "certificatesigningrequest-signing-controller"
     # differs: upstream runs one controller per signer, each with a queue of this name; here one serves all.
     queue: ClassVar[str] = "certificate"
 
-    def __init__(self, setting: Setting, authority: Authority) -> None:
+    def __init__(self, setting: Setting, authority: CertificateAuthority) -> None:
         super().__init__(setting)
         self.requests = self.follow(_KIND)
         self._authority = authority
@@ -80,4 +80,8 @@ def build(setting: Setting) -> Sequence[Controller]:
     options = setting.options
     if not options.signing_certificate or not options.signing_key:
         return ()
-    return (Signing(setting, Authority(Path(options.signing_certificate), Path(options.signing_key))),)
+    return (
+        CSRSigningController(
+            setting, CertificateAuthority(Path(options.signing_certificate), Path(options.signing_key))
+        ),
+    )

@@ -18,12 +18,17 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.events import NORMAL, WARNING, reference_to
 from mockkube.client.protocol import Deletion, EventType, Key, Propagation, key_of
-from mockkube.controllers.cronjob.missed_times import Missed, Senseless, missed, seconds_to_next
-from mockkube.controllers.cronjob.schedule import Schedule, Unreadable, read_schedule, zone_of
+from mockkube.controllers.cronjob.missed_times import (
+    MissedSchedules,
+    ScheduleNeverFires,
+    missed,
+    seconds_to_next_schedule,
+)
+from mockkube.controllers.cronjob.schedule import Schedule, Unreadable, parse_schedule, zone_of
 from mockkube.controllers.framework import controller_ref_manager
 from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
-from mockkube.controllers.framework.owner_index import owner_in
-from mockkube.controllers.job.rules import end_of
+from mockkube.controllers.framework.owner_index import resolve_controller_ref
+from mockkube.controllers.job.rules import finished_type
 from mockkube.controllers.pods.pod_control import is_namespace_terminating
 
 KIND: Final = "CronJob"
@@ -63,7 +68,7 @@ def new_job(cron_job: ReadOnlyObject, moment: datetime) -> Object:
     }
 
 
-def schedule_text(cron_job: ReadOnlyObject) -> str:
+def format_schedule(cron_job: ReadOnlyObject) -> str:
     """Return the schedule, with its time zone in front if that is valid."""
     spec = cron_job["spec"]
     zone, text = spec.get("timeZone"), spec.get("schedule", "")
@@ -73,7 +78,7 @@ def schedule_text(cron_job: ReadOnlyObject) -> str:
 
 
 @dataclass(slots=True)
-class Look:
+class CronJobSync:
     """One reconciliation of a cron job, with the status that results from it."""
 
     cron_job: ReadOnlyObject
@@ -96,7 +101,7 @@ class Look:
         self.status["active"] = [reference for reference in self.active if reference.get("uid") != uid]
         self.changed = True
 
-    def succeeded_at(self, moment: str) -> None:
+    def record_success(self, moment: str) -> None:
         """Record when a job succeeded, unless a later success is known."""
         last = self.status.get("lastSuccessfulTime")
         if last is None or parse_time(moment) > parse_time(last):
@@ -104,7 +109,7 @@ class Look:
             self.changed = True
 
 
-class CronJobs(Controller):
+class CronJobController(Controller):
     """Controller of CronJobs; keys are CronJobs."""
 
     name: ClassVar[str] = "cronjob-controller"
@@ -130,17 +135,17 @@ class CronJobs(Controller):
         # As upstream, a new schedule is applied at its next time instead of being checked for times missed under the
         # old one.
         try:
-            schedule = read_schedule(schedule_text(cron_job))
+            schedule = parse_schedule(format_schedule(cron_job))
         except Unreadable:
             text = f"unparseable schedule for cronjob: {cron_job['spec'].get('schedule', '')}"
             self.events.record(cron_job, WARNING, "UnParseableCronJobSchedule", text)
             return
-        self.keys.add_after(key, seconds_to_next(cron_job, schedule, self.clock.now()))
+        self.keys.add_after(key, seconds_to_next_schedule(cron_job, schedule, self.clock.now()))
 
     def _on_job_change(self, change: Change) -> None:
         # A job that changed its controller concerns both.
         for job in (change.object, change.old):
-            if job is not None and (cron_job := owner_in(self.cron_jobs, KIND, job)) is not None:
+            if job is not None and (cron_job := resolve_controller_ref(self.cron_jobs, KIND, job)) is not None:
                 self.keys.add(key_of(cron_job))
 
     async def reconcile(self, key: Key) -> Outcome:
@@ -149,7 +154,9 @@ class CronJobs(Controller):
         if cron_job is None:
             return DONE
         status = dict(cron_job.get("status") or {})
-        sync = Look(cron_job, self._by_owner.get(str(key)), {**status, "active": list(status.get("active") or ())})
+        sync = CronJobSync(
+            cron_job, self._by_owner.get(str(key)), {**status, "active": list(status.get("active") or ())}
+        )
         await self._cleanup_finished_jobs(sync)
         seconds, error = None, None
         try:
@@ -163,15 +170,15 @@ class CronJobs(Controller):
             raise error
         return DONE if seconds is None else Again(after=seconds)
 
-    async def _cleanup_finished_jobs(self, look: Look) -> None:
+    async def _cleanup_finished_jobs(self, look: CronJobSync) -> None:
         """Delete the oldest finished jobs beyond the history limits."""
         for end, limit in _LIMITS:
             history_max = look.cron_job["spec"].get(limit)
-            ended = sorted((job for job in look.jobs if end_of(job) == end), key=_start_order)
+            ended = sorted((job for job in look.jobs if finished_type(job) == end), key=_start_order)
             for job in ended[: max(len(ended) - history_max, 0)] if history_max is not None else ():
                 await self._delete_job(look, job)
 
-    async def _delete_job(self, look: Look, job: ReadOnlyObject) -> bool:
+    async def _delete_job(self, look: CronJobSync, job: ReadOnlyObject) -> bool:
         try:
             await self.client.delete("Job", key_of(job), Deletion(propagation=Propagation.BACKGROUND))
         except ApiError as error:
@@ -181,7 +188,7 @@ class CronJobs(Controller):
         self.events.record(look.cron_job, NORMAL, "SuccessfulDelete", f"Deleted job {job['metadata']['name']}")
         return True
 
-    async def _sync(self, look: Look) -> float | None:
+    async def _sync(self, look: CronJobSync) -> float | None:
         """Return how long until the next start; None if there is nothing to wait for."""
         await self._process_finished_jobs(look)
         await self._remove_missing_jobs(look)
@@ -198,11 +205,11 @@ class CronJobs(Controller):
             return None
         if missed_times.latest is not None and not await self._start_if_allowed(look, missed_times.latest, now):
             return None
-        return seconds_to_next({**cron_job, "status": look.status}, schedule, now)
+        return seconds_to_next_schedule({**cron_job, "status": look.status}, schedule, now)
 
-    async def _process_finished_jobs(self, look: Look) -> None:
+    async def _process_finished_jobs(self, look: CronJobSync) -> None:
         for job in look.jobs:
-            uid, name, end = job["metadata"]["uid"], job["metadata"]["name"], end_of(job)
+            uid, name, end = job["metadata"]["uid"], job["metadata"]["name"], finished_type(job)
             if not end and not look.is_active(uid):
                 # The informer may lag behind the status that the last reconciliation wrote, so the stored one decides.
                 fresh = await self.client.get(KIND, key_of(look.cron_job))
@@ -218,9 +225,9 @@ class CronJobs(Controller):
                     text = f"Saw completed job: {name}, condition: {end}"
                     self.events.record(look.cron_job, NORMAL, "SawCompletedJob", text)
                 if end == "Complete" and (moment := job["status"].get("completionTime")):
-                    look.succeeded_at(moment)
+                    look.record_success(moment)
 
-    async def _remove_missing_jobs(self, look: Look) -> None:
+    async def _remove_missing_jobs(self, look: CronJobSync) -> None:
         """Remove jobs from the active list that do not exist on the server."""
         present = {job["metadata"]["uid"] for job in look.jobs}
         for reference in [one for one in look.active if one.get("uid") not in present]:
@@ -244,16 +251,18 @@ class CronJobs(Controller):
         if "TZ" in text:
             self.events.record(cron_job, WARNING, "UnsupportedSchedule", _UNSUPPORTED.format(quoted(text)))
         try:
-            return read_schedule(schedule_text(cron_job))
+            return parse_schedule(format_schedule(cron_job))
         except Unreadable as complaint:
             message = f"unparseable schedule: {quoted(text)} : {complaint}"
             self.events.record(cron_job, WARNING, "UnparseableSchedule", message)
             return None
 
-    def _find_missed_schedules(self, cron_job: ReadOnlyObject, schedule: Schedule, now: datetime) -> Missed | None:
+    def _find_missed_schedules(
+        self, cron_job: ReadOnlyObject, schedule: Schedule, now: datetime
+    ) -> MissedSchedules | None:
         try:
             missed_times = missed(cron_job, schedule, now, in_time=True)
-        except Senseless as complaint:
+        except ScheduleNeverFires as complaint:
             text = f"invalid schedule: {cron_job['spec'].get('schedule', '')} : {complaint}"
             self.events.record(cron_job, WARNING, "InvalidSchedule", text)
             return None
@@ -261,7 +270,7 @@ class CronJobs(Controller):
             self.events.record(cron_job, WARNING, "TooManyMissedTimes", _TOO_MANY)
         return missed_times
 
-    async def _start_if_allowed(self, look: Look, moment: datetime, now: datetime) -> bool:
+    async def _start_if_allowed(self, look: CronJobSync, moment: datetime, now: datetime) -> bool:
         """Start the job for a time unless it is too late or not allowed; return whether to requeue."""
         cron_job, spec = look.cron_job, look.cron_job["spec"]
         deadline = spec.get("startingDeadlineSeconds")
@@ -287,14 +296,14 @@ class CronJobs(Controller):
         look.changed = True
         return True
 
-    def _is_already_started(self, look: Look, moment: datetime) -> bool:
+    def _is_already_started(self, look: CronJobSync, moment: datetime) -> bool:
         name, namespace = job_name(look.cron_job, moment), look.cron_job["metadata"]["namespace"]
         if any((one.get("namespace"), one.get("name")) == (namespace, name) for one in look.active):
             return True
         last = look.status.get("lastScheduleTime")
         return last is not None and parse_time(last) == moment
 
-    async def _delete_active_jobs(self, look: Look) -> None:
+    async def _delete_active_jobs(self, look: CronJobSync) -> None:
         for reference in list(look.active):
             key = Key(reference.get("namespace", ""), reference["name"])
             try:
@@ -306,7 +315,7 @@ class CronJobs(Controller):
             if not await self._delete_job(look, job):
                 raise ApiError(f"could not replace job {key}")
 
-    async def _create_job(self, look: Look, moment: datetime) -> ReadOnlyObject | None:
+    async def _create_job(self, look: CronJobSync, moment: datetime) -> ReadOnlyObject | None:
         """Return the job for a time, created or found; None if it is recorded or owned by another."""
         cron_job, wanted = look.cron_job, new_job(look.cron_job, moment)
         try:

@@ -16,12 +16,12 @@ DELAY_SECONDS: Final = 0.1
 _MISSED_MAX: Final = 100
 
 
-class Senseless(ValueError):
+class ScheduleNeverFires(ValueError):
     """A schedule that can be parsed but never fires twice."""
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
+class MissedSchedules:
     """Scheduled times since the last one that was started."""
 
     since: datetime
@@ -36,7 +36,7 @@ class Missed:
         return self.count > _MISSED_MAX
 
 
-def missed(cron_job: ReadOnlyObject, schedule: Schedule, now: datetime, *, in_time: bool) -> Missed:
+def missed(cron_job: ReadOnlyObject, schedule: Schedule, now: datetime, *, in_time: bool) -> MissedSchedules:
     """Return the missed times, with `within_deadline` only recent ones; raise ScheduleNeverFires."""
     last = (cron_job.get("status") or {}).get("lastScheduleTime") or cron_job["metadata"]["creationTimestamp"]
     since = parse_time(last)
@@ -46,11 +46,11 @@ def missed(cron_job: ReadOnlyObject, schedule: Schedule, now: datetime, *, in_ti
     first = schedule.next(since)
     second = None if first is None else schedule.next(first)
     if first is None or second is None:
-        raise Senseless("time difference between two schedules is less than 1 second")
+        raise ScheduleNeverFires("time difference between two schedules is less than 1 second")
     if now < first:
-        return Missed(since)
+        return MissedSchedules(since)
     if now < second:
-        return Missed(since, first)
+        return MissedSchedules(since, first)
     # Estimate the number of missed times from the distance of the first two, to start the search for the latest close
     # to it. Iterating from the first would take minutes for a controller that was down for months.
     apart = round((second - first).total_seconds())
@@ -59,14 +59,14 @@ def missed(cron_job: ReadOnlyObject, schedule: Schedule, now: datetime, *, in_ti
     latest = None
     while moment is not None and moment <= now:
         latest, moment = moment, schedule.next(moment)
-    return Missed(since, latest, count)
+    return MissedSchedules(since, latest, count)
 
 
-def seconds_to_next(cron_job: ReadOnlyObject, schedule: Schedule, now: datetime) -> float:
+def seconds_to_next_schedule(cron_job: ReadOnlyObject, schedule: Schedule, now: datetime) -> float:
     """Return how long until shortly after the next scheduled time."""
     try:
         missed_times = missed(cron_job, schedule, now, in_time=False)
-    except Senseless:
+    except ScheduleNeverFires:
         start = now
     else:
         start = missed_times.latest or (now if missed_times.count else missed_times.since)

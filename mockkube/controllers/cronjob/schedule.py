@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from mockkube_cel.golang.gotime import parse_duration
 
-from mockkube.api.kinds.batch.cron_schedule import schedule_complaint
+from mockkube.api.kinds.batch.cron_schedule import find_schedule_error
 
 # As the upstream library, give up after five years: the schedule may name a day that does not exist.
 _YEARS_MAX: Final = 5
@@ -43,7 +43,7 @@ class Schedule(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class ConstantDelaySchedule:
     """Schedule that fires at a constant interval."""
 
     seconds: int
@@ -116,9 +116,9 @@ def zone_of(name: str) -> tzinfo:
     return UTC if name in ("", "UTC", "Local") else ZoneInfo(name)
 
 
-def read_schedule(text: str) -> Schedule:
+def parse_schedule(text: str) -> Schedule:
     """Parse a schedule with an optional `TZ=zone` in front; raise ScheduleParseError."""
-    if (complaint := schedule_complaint(text)) is not None:
+    if (complaint := find_schedule_error(text)) is not None:
         raise Unreadable(complaint)
     zone: tzinfo = UTC
     if text.startswith(("TZ=", "CRON_TZ=")):
@@ -130,7 +130,7 @@ def read_schedule(text: str) -> Schedule:
         if span is None:
             raise Unreadable(f"failed to parse duration {text}")
         # The upstream library rounds intervals below one second up and drops fractions.
-        return Every(max(span.nanos // 10**9, 1))
+        return ConstantDelaySchedule(max(span.nanos // 10**9, 1))
     minute, hour, day, month, weekday = map(_parse_field, _DESCRIPTORS.get(text, text).split(), _BOUNDS)
     return Fields(minute, hour, day, month, weekday, zone)
 

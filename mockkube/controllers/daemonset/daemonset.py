@@ -11,18 +11,30 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.controllers.daemonset.placement import Fit, Placement, daemon_template, pinned, placement_of, target_node
-from mockkube.controllers.daemonset.rollout import Edition, Moves, by_age, on_node, roll
+from mockkube.controllers.daemonset.placement import (
+    Fit,
+    Placement,
+    compile_placement,
+    daemon_template,
+    pinned,
+    target_node,
+)
+from mockkube.controllers.daemonset.rollout import Edition, Moves, on_node, rolling_update, sort_by_age
 from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
-from mockkube.controllers.framework.controller_ref_manager import Claims
+from mockkube.controllers.framework.controller_ref_manager import ControllerRefManager
 from mockkube.controllers.framework.expectations import Expectations
 from mockkube.controllers.framework.failure_backoff import FailureBackoff
-from mockkube.controllers.framework.owner_index import Heirs, candidates, owner_in, selector_of
-from mockkube.controllers.framework.slow_start import slow_start
-from mockkube.controllers.history import Archive, mark_of
+from mockkube.controllers.framework.owner_index import (
+    OwnedObjectHandler,
+    candidates,
+    resolve_controller_ref,
+    selector_of,
+)
+from mockkube.controllers.framework.slow_start import slow_start_batch
+from mockkube.controllers.history import RevisionHistory, revision_hash
 from mockkube.controllers.pods.by_node import pods_by_node
-from mockkube.controllers.pods.pod_control import PodHand, is_namespace_terminating, pod_from
-from mockkube.controllers.pods.readiness import is_finished, is_ready, seconds_to_prove
+from mockkube.controllers.pods.pod_control import PodControl, is_namespace_terminating, pod_from_template
+from mockkube.controllers.pods.readiness import is_finished, is_ready, min_ready_delay
 from mockkube.proposals.lending import selector_operators
 
 # Most pods that one reconciliation creates, and most that it deletes.
@@ -30,7 +42,7 @@ BURST_MAX: Final = 250
 _KIND: Final = "DaemonSet"
 
 
-class DaemonSets(Controller):
+class DaemonSetController(Controller):
     """Controller of DaemonSets; keys are DaemonSets, and nodes (without a namespace) that changed."""
 
     name: ClassVar[str] = "daemonset-controller"
@@ -40,7 +52,7 @@ class DaemonSets(Controller):
         super().__init__(setting)
         self.sets = self.follow(_KIND)
         self._expectations = Expectations(self.clock)
-        pod_handler = Heirs(
+        pod_handler = OwnedObjectHandler(
             self.sets,
             _KIND,
             added=self._on_pod_add,
@@ -49,29 +61,29 @@ class DaemonSets(Controller):
         )
         self.pods = self.follow("Pod", pod_handler.heed)
         self.nodes = self.follow("Node", self._on_node_change)
-        revision_handler = Heirs(
+        revision_handler = OwnedObjectHandler(
             self.sets, _KIND, added=_ignore_addition, updated=self._on_revision_change, deleted=self._on_revision_delete
         )
-        self._history = Archive(self.client, self.follow("ControllerRevision", revision_handler.heed), _KIND)
+        self._history = RevisionHistory(self.client, self.follow("ControllerRevision", revision_handler.heed), _KIND)
         self._pods_on_node = pods_by_node(self.pods)
-        self._pod_control = PodHand(self.client, self.events)
+        self._pod_control = PodControl(self.client, self.events)
         self._backoff = FailureBackoff(self.clock)
         self._taint_rules = setting.taint_rules(self.name)
         self._operators = selector_operators(setting.capabilities)
         self._placements: dict[Key, tuple[str, Placement]] = {}
 
     def _on_pod_add(self, key: Key, pod: ReadOnlyObject) -> None:
-        self._expectations.creation_seen(key)
+        self._expectations.creation_observed(key)
         self.keys.add(key)
 
     def _on_pod_update(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
         self.keys.add(key)
-        if seconds := seconds_to_prove(self.sets.get(key), pod, old):
+        if seconds := min_ready_delay(self.sets.get(key), pod, old):
             # One second more than minReadySeconds: timestamps are cut to whole seconds.
             self.keys.add_after(key, seconds + 1)
 
     def _on_pod_delete(self, key: Key, pod: ReadOnlyObject) -> None:
-        self._expectations.deletion_seen(key)
+        self._expectations.deletion_observed(key)
         self.keys.add(key)
 
     def _on_revision_change(self, key: Key, one: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
@@ -114,13 +126,13 @@ class DaemonSets(Controller):
         node = self.nodes.get(key)
         if node is None:
             return
-        present = [owner_in(self.sets, _KIND, pod) for pod in self._pods_on_node.get(key.name)]
+        present = [resolve_controller_ref(self.sets, _KIND, pod) for pod in self._pods_on_node.get(key.name)]
         owners = {owner["metadata"]["uid"] for owner in present if owner is not None}
         for daemon_set in self.sets.list():
             fit = self._placement(daemon_set).fit(node)
             scheduled = daemon_set["metadata"]["uid"] in owners
             misscheduled = (daemon_set.get("status") or {}).get("numberMisscheduled", 0) > 0
-            if (scheduled and (not fit.stay or misscheduled)) or (fit.run and not scheduled):
+            if (scheduled and (not fit.should_continue or misscheduled)) or (fit.run and not scheduled):
                 self.keys.add(key_of(daemon_set))
 
     def _placement(self, daemon_set: ReadOnlyObject) -> Placement:
@@ -128,7 +140,7 @@ class DaemonSets(Controller):
         known = self._placements.get(key)
         # Compiling tolerations and selectors once per revision: each node update checks all sets.
         if known is None or known[0] != version:
-            known = self._placements[key] = (version, placement_of(daemon_set, self._taint_rules, self._operators))
+            known = self._placements[key] = (version, compile_placement(daemon_set, self._taint_rules, self._operators))
         return known[1]
 
     async def _sync(self, key: Key, daemon_set: ReadOnlyObject) -> Outcome:
@@ -136,7 +148,7 @@ class DaemonSets(Controller):
         history = await self._history.open(daemon_set)
         placement = self._placement(daemon_set)
         fits = {node["metadata"]["name"]: placement.fit(node) for node in self.nodes.list()}
-        revision = Edition(daemon_set, mark_of(history.current), self.clock.now())
+        revision = Edition(daemon_set, revision_hash(history.current), self.clock.now())
         requeue_delays: list[float] = []
         error: ApiError | None = None
         # Status is written even while expectations are open, but observedGeneration only once the set was acted upon.
@@ -144,7 +156,7 @@ class DaemonSets(Controller):
         if observed:
             try:
                 await self._update_daemon_set(key, revision, fits, requeue_delays)
-                live = [mark_of(pod) for pod in await self._claim_pods(daemon_set)]
+                live = [revision_hash(pod) for pod in await self._claim_pods(daemon_set)]
                 await self._history.trim(daemon_set, history.old, live)
             except ApiError as failure:
                 error = failure
@@ -176,7 +188,9 @@ class DaemonSets(Controller):
         strategy = (daemon_set["spec"].get("updateStrategy") or {}).get("type", "RollingUpdate")
         # The update must see the pods as the first half left them, so it waits until those changes were observed.
         if strategy == "RollingUpdate" and self._expectations.satisfied(key):
-            await self._sync_nodes(key, edition, roll(await self._nodes_to_daemon_pods(daemon_set), fits, edition))
+            await self._sync_nodes(
+                key, edition, rolling_update(await self._nodes_to_daemon_pods(daemon_set), fits, edition)
+            )
 
     def _may_delete_finished(self, daemon_set: ReadOnlyObject, pod: ReadOnlyObject, again: list[float]) -> bool:
         """Return whether a finished pod may be deleted now; failed ones with backoff per node."""
@@ -198,7 +212,7 @@ class DaemonSets(Controller):
 
     async def _claim_pods(self, daemon_set: ReadOnlyObject) -> list[ReadOnlyObject]:
         selector = selector_of(daemon_set)
-        claims = Claims(self.client, "Pod", daemon_set, _KIND, "apps/v1")
+        claims = ControllerRefManager(self.client, "Pod", daemon_set, _KIND, "apps/v1")
         claimable = candidates(self.pods, daemon_set)
         return await claims.claim(claimable, lambda pod: selector.matches(pod["metadata"].get("labels") or {}))
 
@@ -231,23 +245,23 @@ class DaemonSets(Controller):
             spec = {**template["spec"], "affinity": pinned(template["spec"].get("affinity"), nodes[index])}
             try:
                 await self._pod_control.create(
-                    pod_from({**template, "spec": spec}, daemon_set, "apps/v1", _KIND), daemon_set
+                    pod_from_template({**template, "spec": spec}, daemon_set, "apps/v1", _KIND), daemon_set
                 )
             except ApiError as error:
                 # In a terminating namespace no retry can succeed.
                 if not is_namespace_terminating(error):
                     raise
 
-        done = await slow_start(len(nodes), create)
+        done = await slow_start_batch(len(nodes), create)
         if done.successes < len(nodes):
-            self._expectations.creation_seen(key, len(nodes) - done.successes)
+            self._expectations.creation_observed(key, len(nodes) - done.successes)
         return done.error
 
     async def _delete_pod(self, key: Key, edition: Edition, pod: ReadOnlyObject) -> ApiError | None:
         try:
             await self._pod_control.delete(key_of(pod), edition.daemon_set)
         except ApiError as error:
-            self._expectations.deletion_seen(key)
+            self._expectations.deletion_observed(key)
             return None if isinstance(error, NotFound) else error
         return None
 
@@ -255,7 +269,7 @@ class DaemonSets(Controller):
         self, daemons: dict[str, list[ReadOnlyObject]], fits: dict[str, Fit], edition: Edition
     ) -> Object:
         """Return the status counts; of several pods on a node the oldest counts."""
-        first = {node: by_age(pods)[0] for node, pods in daemons.items() if node in fits}
+        first = {node: sort_by_age(pods)[0] for node, pods in daemons.items() if node in fits}
         wanted = [node for node, fit in fits.items() if fit.run]
         scheduled_pods = [first[node] for node in wanted if node in first]
         available = sum(is_ready(pod) and edition.is_available(pod) for pod in scheduled_pods)

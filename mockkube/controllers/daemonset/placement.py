@@ -9,7 +9,7 @@ from typing import Final
 
 from mockkube.api.kinds.core.pod.affinity import REQUIRED
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.matching.node_affinity import RequiredNodeAffinity, required_node_affinity
+from mockkube.matching.node_affinity import RequiredNodeAffinity, compile_required_node_affinity
 from mockkube.matching.node_selectors import LabelOperator
 from mockkube.matching.taints import CompiledToleration, TaintRules, compile_tolerations, find_untolerated
 
@@ -33,7 +33,7 @@ class Fit:
     """Eligibility of a node: for a new daemon pod, and for one that runs there."""
 
     run: bool
-    stay: bool
+    should_continue: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +49,22 @@ class Placement:
         name = node["metadata"]["name"]
         labels: Mapping[str, str] = node["metadata"].get("labels") or {}
         if self.node_name not in ("", name) or not self.affinity.matches(labels, name):
-            return Fit(run=False, stay=False)
+            return Fit(run=False, should_continue=False)
         taints = (node.get("spec") or {}).get("taints") or ()
         if find_untolerated(taints, self.tolerations, ("NoExecute", "NoSchedule")) is None:
-            return Fit(run=True, stay=True)
+            return Fit(run=True, should_continue=True)
         # A NoSchedule taint keeps new pods away but does not remove running ones.
-        return Fit(run=False, stay=find_untolerated(taints, self.tolerations, ("NoExecute",)) is None)
+        return Fit(run=False, should_continue=find_untolerated(taints, self.tolerations, ("NoExecute",)) is None)
 
 
-def placement_of(daemon_set: ReadOnlyObject, rules: TaintRules, operators: Mapping[str, LabelOperator]) -> Placement:
+def compile_placement(
+    daemon_set: ReadOnlyObject, rules: TaintRules, operators: Mapping[str, LabelOperator]
+) -> Placement:
     """Compile the node requirements of a set."""
     spec = daemon_set["spec"]["template"]["spec"]
     return Placement(
         spec.get("nodeName", ""),
-        required_node_affinity(spec, operators),
+        compile_required_node_affinity(spec, operators),
         compile_tolerations(daemon_tolerations(spec), rules),
     )
 

@@ -67,7 +67,7 @@ def unavailable_count(daemon_set: ReadOnlyObject, nodes: int) -> int:
     return 0 if rolling is None else scaled(rolling.get("maxUnavailable", 0), nodes, math.ceil)
 
 
-def by_age(pods: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
+def sort_by_age(pods: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
     """Return pods, bound ones first, then the oldest."""
 
     def rank(pod: ReadOnlyObject) -> tuple[bool, str, str]:
@@ -95,7 +95,7 @@ def on_node(
     """
     if fit.run and pods is None:
         return Moves(create=[node])
-    if not fit.stay:
+    if not fit.should_continue:
         return Moves(delete=alive(pods or ()))
     moves, running = Moves(), []
     for pod in alive(pods or ()):
@@ -105,7 +105,7 @@ def on_node(
             moves.delete.append(pod)
     # Without surge there is one pod per node: the oldest stays, bound ones first.
     if surge_count(edition.daemon_set, 1) == 0:
-        moves.delete += by_age(running)[1:]
+        moves.delete += sort_by_age(running)[1:]
     elif len(running) > 1:
         moves.delete += _surplus_with_surge(running, edition)
     # Upstream creates the replacement only with surge here; without it the node is found empty in the next sync.
@@ -119,7 +119,7 @@ def _surplus_with_surge(running: Sequence[ReadOnlyObject], edition: Edition) -> 
     new: ReadOnlyObject | None = None
     old: ReadOnlyObject | None = None
     surplus = []
-    for pod in by_age(running):
+    for pod in sort_by_age(running):
         current = (pod["metadata"].get("labels") or {}).get(HASH_LABEL) == edition.mark
         if current and new is None:
             new = pod
@@ -143,7 +143,7 @@ def _new_and_old_pod(
     return (new[0] if new else None, old[0] if old else None)
 
 
-def roll(daemons: Daemons, fits: Mapping[str, Fit], edition: Edition) -> Moves:
+def rolling_update(daemons: Daemons, fits: Mapping[str, Fit], edition: Edition) -> Moves:
     """Return the pods that a rolling update replaces now; `fits` has every node."""
     desired = sum(fit.run for fit in fits.values())
     # Eligible nodes without pods count as unavailable.

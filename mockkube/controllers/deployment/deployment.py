@@ -18,22 +18,28 @@ from mockkube.controllers.deployment import status as statuses
 from mockkube.controllers.deployment.revisions import (
     REVISION,
     ROLLBACK_TO,
-    annotated_for,
     annotations_of,
-    by_age,
-    find_new,
+    find_new_replica_set,
     last_revision,
-    plain_template,
+    new_replica_set,
+    new_set_annotations,
+    replicas_annotations,
     revision_of,
-    rolled_back,
-    set_named,
-    sizes_annotated,
+    sort_by_age,
+    template_without_hash,
     with_annotations,
+    with_rolled_back_template,
 )
-from mockkube.controllers.deployment.scaling import active, counted, is_rolling, total, total_counted, wanted
+from mockkube.controllers.deployment.scaling import active, counted, is_rolling, total, total_status_number, wanted
 from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
-from mockkube.controllers.framework.controller_ref_manager import Claims, controller_uid
-from mockkube.controllers.framework.owner_index import Heirs, candidates, owned_by, owner_in, selector_of
+from mockkube.controllers.framework.controller_ref_manager import ControllerRefManager, controller_uid
+from mockkube.controllers.framework.owner_index import (
+    OwnedObjectHandler,
+    candidates,
+    owned_by,
+    resolve_controller_ref,
+    selector_of,
+)
 from mockkube.controllers.pods.pod_control import is_namespace_terminating
 from mockkube.controllers.pods.readiness import is_finished
 
@@ -56,7 +62,7 @@ class Rollout:
         """All replica sets, the new one last."""
         return [*self.old, *([self.new] if self.new else [])]
 
-    def with_set(self, changed: ReadOnlyObject) -> "Rollout":
+    def with_updated_set(self, changed: ReadOnlyObject) -> "Rollout":
         """Return the rollout with the present state of one set."""
         uid = changed["metadata"]["uid"]
         if self.new is not None and self.new["metadata"]["uid"] == uid:
@@ -78,7 +84,7 @@ class Deployments(Controller):
         def look(key: Key, one: ReadOnlyObject, old: ReadOnlyObject | None = None) -> None:
             self.keys.add(key)
 
-        set_handler = Heirs(self.deployments, "Deployment", added=look, updated=look, deleted=look)
+        set_handler = OwnedObjectHandler(self.deployments, "Deployment", added=look, updated=look, deleted=look)
         self.sets = self.follow("ReplicaSet", set_handler.heed)
         self.pods = self.follow("Pod", self._on_pod_change)
         self._counts_terminating = setting.capabilities.enabled("DeploymentReplicaSetTerminatingReplicas")
@@ -87,8 +93,8 @@ class Deployments(Controller):
         """Queue a deployment with strategy Recreate when its last old pod is deleted."""
         if change.type is not EventType.DELETED:
             return
-        owner = owner_in(self.sets, "ReplicaSet", change.object)
-        deployment = None if owner is None else owner_in(self.deployments, "Deployment", owner)
+        owner = resolve_controller_ref(self.sets, "ReplicaSet", change.object)
+        deployment = None if owner is None else resolve_controller_ref(self.deployments, "Deployment", owner)
         # A rolling update follows the counts in the status of its sets and needs no pods.
         if deployment is None or is_rolling(deployment):
             return
@@ -145,7 +151,7 @@ class Deployments(Controller):
 
     async def _claim_replica_sets(self, deployment: ReadOnlyObject) -> list[ReadOnlyObject]:
         selector = selector_of(deployment)
-        claims = Claims(self.client, "ReplicaSet", deployment, "Deployment", "apps/v1")
+        claims = ControllerRefManager(self.client, "ReplicaSet", deployment, "Deployment", "apps/v1")
         claimable = candidates(self.sets, deployment)
         return await claims.claim(claimable, lambda one: selector.matches(one["metadata"].get("labels") or {}))
 
@@ -173,8 +179,8 @@ class Deployments(Controller):
         self, deployment: ReadOnlyObject, sets: Sequence[ReadOnlyObject], *, create: bool = False
     ) -> Rollout:
         """Find the new set and sync its revision; with `create` create it if it is missing."""
-        new = find_new(deployment, sets)
-        old = tuple(one for one in by_age(sets) if new is None or one["metadata"]["uid"] != new["metadata"]["uid"])
+        new = find_new_replica_set(deployment, sets)
+        old = tuple(one for one in sort_by_age(sets) if new is None or one["metadata"]["uid"] != new["metadata"]["uid"])
         revision = max((revision_of(one) for one in old), default=0) + 1
         if new is not None:
             return await self._update_new_set(Rollout(deployment, new, old), new, revision)
@@ -184,7 +190,7 @@ class Deployments(Controller):
     async def _update_new_set(self, rollout: Rollout, new: ReadOnlyObject, revision: int) -> Rollout:
         """Update annotations of the new set and the deployment's revision."""
         deployment = rollout.deployment
-        annotations = annotated_for(deployment, annotations_of(new), revision, exists=True)
+        annotations = new_set_annotations(deployment, annotations_of(new), revision, exists=True)
         seconds = deployment["spec"].get("minReadySeconds", 0)
         if annotations != annotations_of(new) or new["spec"].get("minReadySeconds", 0) != seconds:
             changed = with_annotations(new, annotations)
@@ -213,9 +219,9 @@ class Deployments(Controller):
     async def _create_new_set(self, rollout: Rollout, revision: int) -> Rollout:
         """Create the new set; on a name collision with another template count it and raise."""
         deployment = rollout.deployment
-        new_set = set_named(deployment, revision)
+        new_set = new_replica_set(deployment, revision)
         # A new set starts with as many replicas as maxSurge allows, and not with zero, to save a round.
-        new_set["spec"]["replicas"] = sizes.new_set_size(deployment, [*rollout.old, new_set], 0)
+        new_set["spec"]["replicas"] = sizes.new_set_replicas(deployment, [*rollout.old, new_set], 0)
         name, existed = new_set["metadata"]["name"], False
         try:
             new = await self.client.create("ReplicaSet", new_set)
@@ -242,7 +248,7 @@ class Deployments(Controller):
         if present is None:
             raise error
         ours = controller_uid(present) == deployment["metadata"]["uid"]
-        if ours and plain_template(present) == plain_template(deployment):
+        if ours and template_without_hash(present) == template_without_hash(deployment):
             return present
         status = deployment.get("status") or {}
         # The retry computes another hash with the new collision count.
@@ -271,7 +277,7 @@ class Deployments(Controller):
     ) -> Rollout:
         """Scale a set; with `force` also update its annotations about the deployment's size."""
         before = wanted(one)
-        size_annotations = sizes_annotated(rollout.deployment)
+        size_annotations = replicas_annotations(rollout.deployment)
         stale = any(annotations_of(one).get(name) != text for name, text in size_annotations.items())
         if before == size and not (force and stale):
             return rollout
@@ -280,7 +286,7 @@ class Deployments(Controller):
         written = await self.client.update("ReplicaSet", changed)
         if before != size:
             self._record_scaling(rollout.deployment, one, before, size)
-        return rollout.with_set(written)
+        return rollout.with_updated_set(written)
 
     async def _sync_scale(self, rollout: Rollout) -> Outcome:
         """Scale the sets of a paused or resized deployment; clean up while paused."""
@@ -296,7 +302,7 @@ class Deployments(Controller):
         running = active(rollout.every)
         # With one active set there is nothing to distribute.
         if len(running) <= 1:
-            newest = rollout.new or (by_age(rollout.old)[-1] if rollout.old else None)
+            newest = rollout.new or (sort_by_age(rollout.old)[-1] if rollout.old else None)
             if (only := running[0] if running else newest) is None:
                 return rollout
             return await self._scale_replica_set(rollout, only, wanted(deployment))
@@ -319,7 +325,7 @@ class Deployments(Controller):
         # As upstream, one step per reconciliation: old sets shrink only when the new one does not grow.
         if rollout is before:
             rollout = await self._reconcile_old_sets(rollout)
-        if rollout is before and sizes_complete(rollout.deployment):
+        if rollout is before and is_rollout_complete(rollout.deployment):
             await self._cleanup_deployment(rollout)
         return await self._sync_rollout_status(rollout, progress=True)
 
@@ -328,7 +334,7 @@ class Deployments(Controller):
         if wanted(new) == size:
             return rollout
         if wanted(new) < size:
-            size = sizes.new_set_size(rollout.deployment, rollout.every, wanted(new))
+            size = sizes.new_set_replicas(rollout.deployment, rollout.every, wanted(new))
         return await self._scale_replica_set(rollout, new, size)
 
     async def _reconcile_old_sets(self, rollout: Rollout) -> Rollout:
@@ -341,13 +347,13 @@ class Deployments(Controller):
         cut_max = total(rollout.every) - available_min - (wanted(new) - counted(new, "availableReplicas"))
         if not old or cut_max <= 0:
             return rollout
-        rollout = await self._scale_down(rollout, sizes.unhealthy_cut(deployment, old, cut_max))
+        rollout = await self._scale_down(rollout, sizes.scale_down_unhealthy(deployment, old, cut_max))
         uids = {one["metadata"]["uid"] for one in old}
         left = [one for one in rollout.old if one["metadata"]["uid"] in uids]
-        return await self._scale_down(rollout, sizes.available_cut(deployment, left, [*left, new]))
+        return await self._scale_down(rollout, sizes.scale_down_available(deployment, left, [*left, new]))
 
     async def _scale_down(self, rollout: Rollout, by_uid: dict[str, int]) -> Rollout:
-        for one in by_age(rollout.old):
+        for one in sort_by_age(rollout.old):
             if (size := by_uid.get(one["metadata"]["uid"])) is not None:
                 rollout = await self._scale_replica_set(rollout, one, size)
         return rollout
@@ -364,12 +370,12 @@ class Deployments(Controller):
             rollout = await self._sync_revisions(rollout.deployment, sets, create=True)
         assert rollout.new is not None, "it was made"
         rollout = await self._scale_replica_set(rollout, rollout.new, wanted(rollout.deployment))
-        if sizes_complete(rollout.deployment):
+        if is_rollout_complete(rollout.deployment):
             await self._cleanup_deployment(rollout)
         return await self._sync_rollout_status(rollout, progress=True)
 
     def _old_pods_running(self, rollout: Rollout) -> bool:
-        if total_counted(rollout.old, "replicas") > 0:
+        if total_status_number(rollout.old, "replicas") > 0:
             return True
         return any(not is_finished(pod) for one in rollout.old for pod in self._pods_of_set(one))
 
@@ -399,11 +405,11 @@ class Deployments(Controller):
         if not wanted_revision or target is None:
             text = "Unable to find the revision to rollback to." if wanted_revision else "Unable to find last revision."
             self.events.record(deployment, WARNING, "DeploymentRollbackRevisionNotFound", text)
-        elif plain_template(target) == plain_template(deployment):
+        elif template_without_hash(target) == template_without_hash(deployment):
             text = f'The rollback revision contains the same template as current deployment "{name}"'
             self.events.record(deployment, WARNING, "DeploymentRollbackTemplateUnchanged", text)
         else:
-            deployment = rolled_back(deployment, target)
+            deployment = with_rolled_back_template(deployment, target)
             text = f'Rolled back deployment "{name}" to revision {wanted_revision}'
             self.events.record(deployment, NORMAL, "DeploymentRollback", text)
         left = {key: text for key, text in annotations_of(deployment).items() if key != ROLLBACK_TO}
@@ -426,7 +432,7 @@ class Deployments(Controller):
         return Again(after=left + _SECOND)
 
 
-def sizes_complete(deployment: ReadOnlyObject) -> bool:
+def is_rollout_complete(deployment: ReadOnlyObject) -> bool:
     """Return whether the stored status says that the rollout is complete."""
     return statuses.is_complete(deployment, deployment.get("status") or {})
 

@@ -39,7 +39,7 @@ def revision_of(obj: ReadOnlyObject) -> int:
     return int(text) if text.removeprefix("-").isdecimal() else 0
 
 
-def plain_template(obj: ReadOnlyObject) -> ReadOnlyObject:
+def template_without_hash(obj: ReadOnlyObject) -> ReadOnlyObject:
     """Return the pod template of a deployment or set without the pod-template-hash label."""
     template: ReadOnlyObject = obj["spec"]["template"]
     labels = (template.get("metadata") or {}).get("labels") or {}
@@ -49,19 +49,19 @@ def plain_template(obj: ReadOnlyObject) -> ReadOnlyObject:
     return {**template, "metadata": {**template["metadata"], "labels": others}}
 
 
-def by_age(sets: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
+def sort_by_age(sets: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
     """Return sets, the oldest first."""
     return sorted(sets, key=lambda one: (one["metadata"].get("creationTimestamp", ""), one["metadata"]["name"]))
 
 
-def find_new(deployment: ReadOnlyObject, sets: Iterable[ReadOnlyObject]) -> ReadOnlyObject | None:
+def find_new_replica_set(deployment: ReadOnlyObject, sets: Iterable[ReadOnlyObject]) -> ReadOnlyObject | None:
     """Return the oldest set that has the deployment's pod template."""
-    template = plain_template(deployment)
+    template = template_without_hash(deployment)
     # As upstream, the oldest: in rare cases there are several with the same template, and the choice must be stable.
-    return next((one for one in by_age(sets) if plain_template(one) == template), None)
+    return next((one for one in sort_by_age(sets) if template_without_hash(one) == template), None)
 
 
-def annotated_for(
+def new_set_annotations(
     deployment: ReadOnlyObject, annotations: Mapping[str, str], revision: int, *, exists: bool
 ) -> dict[str, str]:
     """Return the annotations of the new set: the deployment's, revision, history and sizes."""
@@ -76,7 +76,7 @@ def annotated_for(
         if known is not None and (history := _append_to_history(result.get(HISTORY, ""), known)):
             result[HISTORY] = history
     if not exists:
-        result |= sizes_annotated(deployment)
+        result |= replicas_annotations(deployment)
     return result
 
 
@@ -88,12 +88,12 @@ def _append_to_history(history: str, known: str) -> str:
     return ",".join(kept)
 
 
-def sizes_annotated(deployment: ReadOnlyObject) -> dict[str, str]:
+def replicas_annotations(deployment: ReadOnlyObject) -> dict[str, str]:
     """Return the annotations of a set that hold the size of its deployment."""
     return {DESIRED: str(wanted(deployment)), MAX: str(wanted(deployment) + max_surge(deployment))}
 
 
-def set_named(deployment: ReadOnlyObject, revision: int) -> Object:
+def new_replica_set(deployment: ReadOnlyObject, revision: int) -> Object:
     """Return a new set for the deployment's pod template, without replicas."""
     metadata, spec = deployment["metadata"], deployment["spec"]
     template = spec["template"]
@@ -107,7 +107,7 @@ def set_named(deployment: ReadOnlyObject, revision: int) -> Object:
             "name": _set_name(metadata["name"], hash_value),
             "namespace": metadata["namespace"],
             "labels": labels,
-            "annotations": annotated_for(deployment, {}, revision, exists=False),
+            "annotations": new_set_annotations(deployment, {}, revision, exists=False),
             "ownerReferences": [reference_to(deployment, "apps/v1", "Deployment")],
         },
         "spec": {
@@ -132,10 +132,10 @@ def last_revision(sets: Sequence[ReadOnlyObject]) -> int:
     return revisions[1] if len(revisions) > 1 else 0
 
 
-def rolled_back(deployment: ReadOnlyObject, to: ReadOnlyObject) -> Object:
+def with_rolled_back_template(deployment: ReadOnlyObject, to: ReadOnlyObject) -> Object:
     """Return the deployment with template and annotations of an older set."""
     # Annotations that are never copied to sets stay the deployment's own; all others are restored from the set.
     own = {name: text for name, text in annotations_of(deployment).items() if name in _NOT_COPIED}
     theirs = {name: text for name, text in annotations_of(to).items() if name not in _NOT_COPIED}
     changed = with_annotations(deployment, {**own, **theirs})
-    return {**changed, "spec": {**deployment["spec"], "template": plain_template(to)}}
+    return {**changed, "spec": {**deployment["spec"], "template": template_without_hash(to)}}

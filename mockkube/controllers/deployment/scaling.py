@@ -31,7 +31,7 @@ def total(sets: Iterable[ReadOnlyObject]) -> int:
     return sum(wanted(one) for one in sets)
 
 
-def total_counted(sets: Iterable[ReadOnlyObject], name: str) -> int:
+def total_status_number(sets: Iterable[ReadOnlyObject], name: str) -> int:
     """Return the sum of a status number of sets."""
     return sum(counted(one, name) for one in sets)
 
@@ -75,7 +75,7 @@ def max_unavailable(deployment: ReadOnlyObject) -> int:
     return min(_resolve_fenceposts(deployment)[1], wanted(deployment))
 
 
-def new_set_size(deployment: ReadOnlyObject, every: Sequence[ReadOnlyObject], new_replicas: int) -> int:
+def new_set_replicas(deployment: ReadOnlyObject, every: Sequence[ReadOnlyObject], new_replicas: int) -> int:
     """Return the size the new set may have now; `all_sets` includes it with `new_replicas`."""
     if not is_rolling(deployment):
         return wanted(deployment)
@@ -152,7 +152,7 @@ def _round_half_away(number: float) -> int:
     return math.floor(number + 0.5) if number >= 0 else math.ceil(number - 0.5)
 
 
-def unhealthy_cut(deployment: ReadOnlyObject, old: Sequence[ReadOnlyObject], cut_max: int) -> dict[str, int]:
+def scale_down_unhealthy(deployment: ReadOnlyObject, old: Sequence[ReadOnlyObject], cut_max: int) -> dict[str, int]:
     """Return the sizes, by uid, that remove up to `cut_max` unavailable pods from old sets."""
     # Unhealthy pods go first: they block a rollout without serving anybody.
     sizes: dict[str, int] = {}
@@ -166,11 +166,11 @@ def unhealthy_cut(deployment: ReadOnlyObject, old: Sequence[ReadOnlyObject], cut
     return sizes
 
 
-def available_cut(
+def scale_down_available(
     deployment: ReadOnlyObject, old: Sequence[ReadOnlyObject], every: Sequence[ReadOnlyObject]
 ) -> dict[str, int]:
     """Return the sizes, by uid, that remove available pods from old sets within maxUnavailable."""
-    spare = total_counted(every, "availableReplicas") - (wanted(deployment) - max_unavailable(deployment))
+    spare = total_status_number(every, "availableReplicas") - (wanted(deployment) - max_unavailable(deployment))
     sizes: dict[str, int] = {}
     for one in sorted(old, key=_age_key):
         if spare > 0 and wanted(one) > 0:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from mockkube.api.conditions import find_condition
 from mockkube.api.times import add_seconds, parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.controllers.deployment.scaling import counted, max_unavailable, total, total_counted, wanted
+from mockkube.controllers.deployment.scaling import counted, max_unavailable, total, total_status_number, wanted
 
 PROGRESSING: Final = "Progressing"
 AVAILABLE: Final = "Available"
@@ -66,11 +66,11 @@ def status_of(
     terminating: bool,
 ) -> Object:
     """Return counts and availability; `terminating` adds the number of terminating pods."""
-    available = total_counted(every, "availableReplicas")
+    available = total_status_number(every, "availableReplicas")
     counts: dict[str, Any] = {
-        "replicas": total_counted(every, "replicas"),
+        "replicas": total_status_number(every, "replicas"),
         "updatedReplicas": 0 if new is None else counted(new, "replicas"),
-        "readyReplicas": total_counted(every, "readyReplicas"),
+        "readyReplicas": total_status_number(every, "readyReplicas"),
         "availableReplicas": available,
         "unavailableReplicas": max(total(every) - available, 0),
         "observedGeneration": deployment["metadata"].get("generation", 0),

@@ -17,25 +17,25 @@ from mockkube.client.protocol import Deletion, EventType, Key, key_of
 from mockkube.controllers.devicetainteviction.device_taints import (
     DeviceTaints,
     Eviction,
-    claim_eviction,
     covers,
     earliest,
-    in_pool,
+    find_claim_eviction,
+    is_in_pool,
 )
-from mockkube.controllers.devicetainteviction.rule_status import DeviceRuleStatus
+from mockkube.controllers.devicetainteviction.rule_status import DeviceTaintRuleStatusController
 from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
 from mockkube.controllers.framework.controller_ref_manager import terminating
 from mockkube.controllers.pods.status_writer import PodStatusWriter
-from mockkube.controllers.resourceclaim.claim_names import owning_pod
+from mockkube.controllers.resourceclaim.claim_names import owner_pod_uid
 from mockkube.matching.pod_claims import device_claim
-from mockkube.proposals.lending import device_taint_rules
+from mockkube.proposals.lending import make_device_taint_rules
 
 RULES_GATE: Final = "DRADeviceTaintRules"
 _REASON: Final = "DeviceTaintManagerEviction"
 _EVICTED_MAX: Final = 500
 
 
-class DeviceTaintEviction(Controller):
+class DeviceTaintEvictionController(Controller):
     """Controller of evictions for device taints; keys are pods."""
 
     name: ClassVar[str] = "device-taint-eviction-controller"
@@ -47,8 +47,8 @@ class DeviceTaintEviction(Controller):
         self.slices = self.follow("ResourceSlice", self._on_slice_change)
         rules = setting.capabilities.enabled(RULES_GATE)
         self.rules = self.follow("DeviceTaintRule", self._on_rule_change) if rules else None
-        self.status = DeviceRuleStatus(setting, self) if rules else None
-        self.operators = device_taint_rules(setting.capabilities)
+        self.status = DeviceTaintRuleStatusController(setting, self) if rules else None
+        self.operators = make_device_taint_rules(setting.capabilities)
         self._status_writer = PodStatusWriter(self.client, setting.capabilities)
         self._pending: dict[Key, Eviction] = {}
         self._evicted: LRUCache[str, None] = LRUCache(_EVICTED_MAX)
@@ -82,7 +82,7 @@ class DeviceTaintEviction(Controller):
         spec = change.object["spec"]
         driver, pool = spec["driver"], spec["pool"]["name"]
         for claim in self.claims.list():
-            if any((one["driver"], one["pool"]) == (driver, pool) for one in results_of(claim)):
+            if any((one["driver"], one["pool"]) == (driver, pool) for one in allocation_results(claim)):
                 self._enqueue_users(claim)
 
     def _on_rule_change(self, change: Change) -> None:
@@ -90,7 +90,7 @@ class DeviceTaintEviction(Controller):
         if change.old is not None and change.old["spec"] == change.object["spec"]:
             return
         for claim in self.claims.list():
-            if results_of(claim):
+            if allocation_results(claim):
                 self._enqueue_users(claim)
 
     def _enqueue_users(self, claim: ReadOnlyObject) -> None:
@@ -103,20 +103,20 @@ class DeviceTaintEviction(Controller):
         rules = [] if self.rules is None else self.rules.list()
         return DeviceTaints(self.slices.list(), [*rules, *more])
 
-    def eviction_of(self, pod: ReadOnlyObject, taints: DeviceTaints) -> Eviction | None:
+    def find_eviction(self, pod: ReadOnlyObject, taints: DeviceTaints) -> Eviction | None:
         """Return when and why a pod must be evicted; None if it may stay."""
         # A pod without a node uses no device yet; the scheduler respects the taints.
         if not pod["spec"].get("nodeName"):
             return None
         claims = (self._reserved_claim(pod, wanted) for wanted in pod["spec"].get("resourceClaims", ()))
-        due = (claim_eviction(claim, taints, self.operators) for claim in claims if claim is not None)
+        due = (find_claim_eviction(claim, taints, self.operators) for claim in claims if claim is not None)
         return earliest(one for one in due if one is not None)
 
     def _reserved_claim(self, pod: ReadOnlyObject, wanted: ReadOnlyObject) -> ReadOnlyObject | None:
         """Return the claim for an entry of `resourceClaims`, if it is reserved for the pod."""
         known, uid = device_claim(pod, wanted), pod["metadata"]["uid"]
         claim = self.claims.get(Key(pod["metadata"]["namespace"], known.name)) if known.name else None
-        if claim is None or (known.generated and owning_pod(claim) != uid):
+        if claim is None or (known.generated and owner_pod_uid(claim) != uid):
             return None
         reserved = claim.get("status", {}).get("reservedFor", ())
         return claim if any(one["uid"] == uid for one in reserved) else None
@@ -126,7 +126,7 @@ class DeviceTaintEviction(Controller):
         pod = self.pods.get(key)
         if pod is None or pod["metadata"]["uid"] in self._evicted:
             return DONE
-        eviction = self.eviction_of(pod, self.taints())
+        eviction = self.find_eviction(pod, self.taints())
         if eviction is None:
             if self._pending.pop(key, None) is not None:
                 self._record_event(pod, "Cancelling deletion")
@@ -149,7 +149,7 @@ class DeviceTaintEviction(Controller):
 
     def _notify_rule_status(self, eviction: Eviction) -> None:
         if self.status is not None:
-            self.status.eviction_goes_on(eviction.rules)
+            self.status.queue_rules(eviction.rules)
 
     async def _evict(self, seen: ReadOnlyObject, eviction: Eviction) -> None:
         """Delete a pod after writing its condition, and count the eviction."""
@@ -180,24 +180,24 @@ class DeviceTaintEviction(Controller):
         )
         await self._status_writer.write(pod, status)
 
-    def pending_for(self, rule: ReadOnlyObject) -> list[ReadOnlyObject]:
+    def pods_pending_eviction(self, rule: ReadOnlyObject) -> list[ReadOnlyObject]:
         """Return the pods that a rule evicts, or would evict if its effect were NoExecute."""
         # Only the effect is replaced: for effect None the rule's status tells what NoExecute would do.
         taint = {"timeAdded": rule["metadata"]["creationTimestamp"], **rule["spec"]["taint"], "effect": "NoExecute"}
         hypothetical = {**rule, "spec": {**rule["spec"], "taint": taint}}
         taints, uid = self.taints([hypothetical]), rule["metadata"]["uid"]
         alive = (pod for pod in self.pods.list() if not terminating(pod))
-        return [pod for pod in alive if (due := self.eviction_of(pod, taints)) is not None and uid in due.rules]
+        return [pod for pod in alive if (due := self.find_eviction(pod, taints)) is not None and uid in due.rules]
 
-    def devices_under(self, rule: ReadOnlyObject) -> tuple[int, int]:
+    def count_selected_devices(self, rule: ReadOnlyObject) -> tuple[int, int]:
         """Return the numbers of published and of allocated devices that a rule selects."""
         taints, published = self.taints(), 0
         for one in taints.slices:
             spec = one["spec"]
             pool = {"driver": spec["driver"], "pool": spec["pool"]["name"]}
-            if any(in_pool(other, **pool) and other is one for other in taints.current(**pool)):
+            if any(is_in_pool(other, **pool) and other is one for other in taints.current(**pool)):
                 published += sum(covers(rule, {**pool, "device": device["name"]}) for device in spec.get("devices", ()))
-        allocated = sum(covers(rule, result) for claim in self.claims.list() for result in results_of(claim))
+        allocated = sum(covers(rule, result) for claim in self.claims.list() for result in allocation_results(claim))
         return published, allocated
 
 
@@ -205,7 +205,7 @@ def _eviction_inputs(pod: ReadOnlyObject) -> object:
     return pod["spec"].get("nodeName"), pod.get("status", {}).get("resourceClaimStatuses", [])
 
 
-def results_of(claim: ReadOnlyObject) -> list[ReadOnlyObject]:
+def allocation_results(claim: ReadOnlyObject) -> list[ReadOnlyObject]:
     """Return the devices allocated to a claim."""
     allocation = claim.get("status", {}).get("allocation", {})
     return list(allocation.get("devices", {}).get("results", ()))
@@ -213,7 +213,7 @@ def results_of(claim: ReadOnlyObject) -> list[ReadOnlyObject]:
 
 def build(setting: Setting) -> Iterable[Controller]:
     """Return the eviction queue, and the queue for rule status if rules are enabled."""
-    eviction = DeviceTaintEviction(setting)
+    eviction = DeviceTaintEvictionController(setting)
     yield eviction
     if eviction.status is not None:
         yield eviction.status

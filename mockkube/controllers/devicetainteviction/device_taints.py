@@ -31,7 +31,7 @@ class DeviceTaints:
 
     def current(self, driver: str, pool: str) -> list[ReadOnlyObject]:
         """Return the slices of a pool's latest generation."""
-        slices = [one for one in self.slices if in_pool(one, driver, pool)]
+        slices = [one for one in self.slices if is_in_pool(one, driver, pool)]
         # Slices of older generations are outdated, and the driver deletes them.
         latest = max((one["spec"]["pool"].get("generation", 0) for one in slices), default=0)
         return [one for one in slices if one["spec"]["pool"].get("generation", 0) == latest]
@@ -47,7 +47,7 @@ class DeviceTaints:
                 yield rule["spec"]["taint"], rule["metadata"]["uid"]
 
 
-def in_pool(resource_slice: ReadOnlyObject, driver: str, pool: str) -> bool:
+def is_in_pool(resource_slice: ReadOnlyObject, driver: str, pool: str) -> bool:
     """Return whether a slice belongs to a pool."""
     spec = resource_slice["spec"]
     return bool(spec["driver"] == driver and spec["pool"]["name"] == pool)
@@ -62,7 +62,7 @@ def covers(rule: ReadOnlyObject, result: ReadOnlyObject) -> bool:
     return all(selector.get(name) in (None, result[name]) for name in ("driver", "pool", "device"))
 
 
-def claim_eviction(claim: ReadOnlyObject, taints: DeviceTaints, operators: TaintRules) -> Eviction | None:
+def find_claim_eviction(claim: ReadOnlyObject, taints: DeviceTaints, operators: TaintRules) -> Eviction | None:
     """Return the eviction for an allocated claim; None if its users may stay."""
     found = [
         Eviction(when, frozenset({rule} - {""}))

@@ -22,11 +22,11 @@ _CONDITION: Final = "EvictionInProgress"
 class Evictions(Protocol):
     """Source of the pods and devices that rules affect."""
 
-    def pending_for(self, rule: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
+    def pods_pending_eviction(self, rule: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
         """Return the pods that a rule evicts, or would evict if its effect were NoExecute."""
         ...
 
-    def devices_under(self, rule: ReadOnlyObject) -> tuple[int, int]:
+    def count_selected_devices(self, rule: ReadOnlyObject) -> tuple[int, int]:
         """Return the numbers of published and of allocated devices that a rule selects."""
         ...
 
@@ -35,7 +35,7 @@ def _pluralize(count: int, one: str, many: str) -> str:
     return f"1 {one}" if count == 1 else f"{count} {many}"
 
 
-class DeviceRuleStatus(Controller):
+class DeviceTaintRuleStatusController(Controller):
     """Controller of the status of DeviceTaintRules; keys are rules. Evicted pods are counted since the start."""
 
     name: ClassVar[str] = "device-taint-eviction-controller/rules"
@@ -54,7 +54,7 @@ class DeviceRuleStatus(Controller):
         elif old is None or old["spec"] != rule["spec"]:
             self.keys.add(key_of(rule))
 
-    def eviction_goes_on(self, rules: Iterable[str]) -> None:
+    def queue_rules(self, rules: Iterable[str]) -> None:
         """Queue rules (by uid) with pending evictions for the next status update."""
         wanted = set(rules)
         for rule in self.rules.list() if wanted else ():
@@ -64,7 +64,7 @@ class DeviceRuleStatus(Controller):
     def evicted(self, rules: Iterable[str]) -> None:
         """Count an evicted pod for the rules that caused it."""
         self._evicted_pods.update(rules)
-        self.eviction_goes_on(rules)
+        self.queue_rules(rules)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Update the condition of a rule, unless that was done within the last period."""
@@ -99,15 +99,15 @@ class DeviceRuleStatus(Controller):
         return {"status": status, "reason": reason, "message": message}
 
     def _describe_progress(self, rule: ReadOnlyObject, done: int) -> tuple[str, str, str]:
-        pods = self._evictions.pending_for(rule)
+        pods = self._evictions.pods_pending_eviction(rule)
         if not pods:
             return "False", "Completed" if done else "NotStarted", ""
         need = "1 pod needs" if len(pods) == 1 else f"{len(pods)} pods need"
         return "True", "PodsPendingEviction", f"{need} to be evicted in {_count_namespaces(pods)}."
 
     def _describe_dry_run(self, rule: ReadOnlyObject) -> str:
-        published, allocated = self._evictions.devices_under(rule)
-        pods = self._evictions.pending_for(rule)
+        published, allocated = self._evictions.count_selected_devices(rule)
+        pods = self._evictions.pods_pending_eviction(rule)
         return (
             f"{_pluralize(published, 'published device', 'published devices')} selected. "
             f"{_pluralize(allocated, 'allocated device', 'allocated devices')} selected. "

@@ -52,7 +52,7 @@ def expected(budget: ReadOnlyObject, *, present: int, scale: int) -> Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Disrupted:
+class DisruptedPods:
     """Pods that were evicted and are not terminating yet."""
 
     since: Object
@@ -60,7 +60,7 @@ class Disrupted:
     recheck_at: datetime | None
 
 
-def disrupted(budget: ReadOnlyObject, pods: Sequence[ReadOnlyObject], now: datetime) -> Disrupted:
+def disrupted(budget: ReadOnlyObject, pods: Sequence[ReadOnlyObject], now: datetime) -> DisruptedPods:
     """Return which evictions of a budget are still open, and which are overdue."""
     known, kept, overdue, recheck = budget.get("status", {}).get("disruptedPods", {}), {}, [], None
     for pod in pods:
@@ -74,7 +74,7 @@ def disrupted(budget: ReadOnlyObject, pods: Sequence[ReadOnlyObject], now: datet
             continue
         kept[name] = known[name]
         recheck = due if recheck is None else min(recheck, due)
-    return Disrupted(kept, overdue, recheck)
+    return DisruptedPods(kept, overdue, recheck)
 
 
 def healthy(pods: Sequence[ReadOnlyObject], going: ReadOnlyObject, now: datetime) -> int:
@@ -87,7 +87,7 @@ def _is_disrupted(pod: ReadOnlyObject, going: ReadOnlyObject, now: datetime) -> 
     return since is not None and parse_time(since) + DELETION_TIMEOUT > now
 
 
-def allowed_condition(status: ReadOnlyObject) -> Object:
+def disruption_allowed_condition(status: ReadOnlyObject) -> Object:
     """Return condition DisruptionAllowed of a status, without its time."""
     may = status["disruptionsAllowed"] > 0
     return {

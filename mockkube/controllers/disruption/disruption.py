@@ -17,15 +17,15 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.disruption.budget_counts import (
-    Disrupted,
+    DisruptedPods,
     Expected,
-    allowed_condition,
     disrupted,
+    disruption_allowed_condition,
     expected,
     healthy,
     needs_scale,
 )
-from mockkube.controllers.disruption.pod_scales import PodScales
+from mockkube.controllers.disruption.pod_scales import ScaleFinder
 from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
 from mockkube.controllers.framework.controller_ref_manager import terminating
 from mockkube.controllers.framework.selector_text import selector_text
@@ -45,7 +45,7 @@ _UNMANAGED: Final = (
 )
 
 
-class Disruption(Controller):
+class DisruptionController(Controller):
     """Controller of PodDisruptionBudgets; keys are budgets."""
 
     name: ClassVar[str] = "disruption-controller"
@@ -55,11 +55,11 @@ class Disruption(Controller):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self.budgets = self.follow(_BUDGET)
-        self.pods = self.follow("Pod", self._pod_changed)
+        self.pods = self.follow("Pod", self._on_pod_change)
         caches = {kind: self.cache(kind) for kind in _SCALED}
-        self._scales = PodScales(self.client, caches, self.cache(DEFINITION))
+        self._scales = ScaleFinder(self.client, caches, self.cache(DEFINITION))
 
-    def _pod_changed(self, change: Change) -> None:
+    def _on_pod_change(self, change: Change) -> None:
         """Queue the first budget that selects the pod; warn if there are several."""
         pod = change.object
         found = [budget for budget in self.budgets.list(pod["metadata"]["namespace"]) if _selects(budget, pod)]
@@ -131,7 +131,9 @@ class Disruption(Controller):
             self.events.record(budget, "Warning", "UnmanagedPods", message)
         return expected(budget, present=len(pods), scale=scales.total())
 
-    async def _update_status(self, budget: ReadOnlyObject, wanted: Expected, current: int, going: Disrupted) -> None:
+    async def _update_status(
+        self, budget: ReadOnlyObject, wanted: Expected, current: int, going: DisruptedPods
+    ) -> None:
         """Write counts, open evictions and condition if they changed."""
         old, spare = budget.get("status", {}), current - wanted.healthy
         status: Object = {
@@ -144,7 +146,7 @@ class Disruption(Controller):
         }
         if going.since:
             status["disruptedPods"] = going.since
-        allowed = allowed_condition(status)
+        allowed = disruption_allowed_condition(status)
         if _is_unchanged(old, status, allowed):
             return
         status["conditions"] = with_condition(old.get("conditions", ()), allowed, render_time(self.clock.now()))
@@ -187,7 +189,7 @@ def _is_unchanged(old: ReadOnlyObject, new: ReadOnlyObject, allowed: ReadOnlyObj
     )
 
 
-class StaleDisruptions(Controller):
+class StalePodDisruptionController(Controller):
     """Controller of stale condition DisruptionTarget; keys are pods."""
 
     name: ClassVar[str] = "disruption-controller/stale-pods"
@@ -196,10 +198,10 @@ class StaleDisruptions(Controller):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.pods = self.follow("Pod", self._pod_changed)
+        self.pods = self.follow("Pod", self._on_pod_change)
         self._status = PodStatusWriter(self.client, setting.capabilities)
 
-    def _pod_changed(self, change: Change) -> None:
+    def _on_pod_change(self, change: Change) -> None:
         if change.type is not EventType.DELETED and (left := self._seconds_left(change.object)) is not None:
             self.keys.add_after(key_of(change.object), left)
 
@@ -228,5 +230,5 @@ class StaleDisruptions(Controller):
 
 def build(setting: Setting) -> Iterable[Controller]:
     """Return the queue of budgets and the queue of stale conditions."""
-    yield Disruption(setting)
-    yield StaleDisruptions(setting)
+    yield DisruptionController(setting)
+    yield StalePodDisruptionController(setting)

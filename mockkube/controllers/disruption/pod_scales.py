@@ -9,18 +9,18 @@ from typing import NoReturn
 
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import ListWatch
+from mockkube.client.cache import Informer
 from mockkube.client.protocol import Client, Key
 from mockkube.controllers.framework.controller_ref_manager import controller_of
 from mockkube.controllers.garbagecollector.served_kinds import BUILT_IN, custom_kind
 
 
-class NoScale(ApiError):
+class ScaleNotFound(ApiError):
     """The scale of a pod's controller cannot be determined."""
 
 
 @dataclass(slots=True)
-class Scales:
+class ControllerScales:
     """Wanted replicas by uid of the controller, and names of pods without one."""
 
     by_uid: dict[str, int] = field(default_factory=dict)
@@ -31,16 +31,16 @@ class Scales:
         return sum(self.by_uid.values())
 
 
-class PodScales:
+class ScaleFinder:
     """Finds scales of controllers, in informers for built-in kinds and on the server for others."""
 
-    def __init__(self, client: Client, caches: dict[str, ListWatch], definitions: ListWatch) -> None:
+    def __init__(self, client: Client, caches: dict[str, Informer], definitions: Informer) -> None:
         """`informers` has the informers of ReplicationController, ReplicaSet, Deployment and StatefulSet by kind."""
         self._client, self._informers, self._crds = client, caches, definitions
 
-    async def of(self, pods: Iterable[ReadOnlyObject]) -> Scales:
+    async def of(self, pods: Iterable[ReadOnlyObject]) -> ControllerScales:
         """Return the scales of the controllers of these pods; ScaleNotFound if one cannot be found."""
-        scales = Scales()
+        scales = ControllerScales()
         for pod in pods:
             reference = controller_of(pod)
             if reference is None:
@@ -48,7 +48,7 @@ class PodScales:
             elif reference["uid"] not in scales.by_uid:
                 scale = await self._find_scale(reference, pod["metadata"]["namespace"])
                 if scale is None:
-                    raise NoScale(f'found no controllers for pod "{pod["metadata"]["name"]}"')
+                    raise ScaleNotFound(f'found no controllers for pod "{pod["metadata"]["name"]}"')
                 scales.by_uid[scale["metadata"]["uid"]] = scale["spec"].get("replicas", 0)
         return scales
 
@@ -78,7 +78,7 @@ class PodScales:
         if definition is None:
             self._raise_not_found(reference, group)
         if not path:
-            raise NoScale(f"{definition['metadata']['name']} does not implement the scale subresource")
+            raise ScaleNotFound(f"{definition['metadata']['name']} does not implement the scale subresource")
         try:
             owner = await self._client.get(f"{reference['kind']}.{group}", Key(namespace, reference["name"]))
         except NotFound:
@@ -97,8 +97,8 @@ class PodScales:
         for kind in BUILT_IN:
             if kind.covers(reference["apiVersion"], reference["kind"]):
                 name = f"{kind.plural}.{group}" if group else kind.plural
-                raise NoScale(f"{name} does not implement the scale subresource")
-        raise NoScale(f'no matches for kind "{reference["kind"]}" in version "{reference["apiVersion"]}"')
+                raise ScaleNotFound(f"{name} does not implement the scale subresource")
+        raise ScaleNotFound(f'no matches for kind "{reference["kind"]}" in version "{reference["apiVersion"]}"')
 
 
 def _replicas_path(definition: ReadOnlyObject, api_version: str) -> tuple[str, ...]:

@@ -13,25 +13,30 @@ from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.endpoints.service_pods import (
     addresses,
+    belongs_in_endpoints,
     concerned,
     find_port,
-    has_endpoint,
     hostname_for,
     is_headless,
-    leads_to_pods,
+    needs_endpoints,
     pods_of,
     reference_to_pod,
 )
-from mockkube.controllers.endpoints.slice_plan import Group, Plan, PortsKey, ordered_ports, ports_key, spread
-from mockkube.controllers.endpoints.topology_hints import distribution_of, hint
-from mockkube.controllers.endpoints.trigger_times import ANNOTATION, TriggerTimes
+from mockkube.controllers.endpoints.slice_plan import Group, Plan, PortsKey, ports_key, sort_ports, spread
+from mockkube.controllers.endpoints.topology_hints import effective_traffic_distribution, hint
+from mockkube.controllers.endpoints.trigger_times import ANNOTATION, TriggerTimeTracker
 from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
 from mockkube.controllers.framework.controller_ref_manager import reference_to, terminating
 from mockkube.controllers.framework.write_through_cache import Ledger
 from mockkube.controllers.pods.pod_control import is_namespace_terminating
 from mockkube.controllers.pods.readiness import is_ready
 from mockkube.matching.node_selectors import aggregate
-from mockkube.runtime.rate_limits import ItemExponentialFailure, Longest, RateLimiter, TokenBucket
+from mockkube.runtime.rate_limits import (
+    BucketRateLimiter,
+    ItemExponentialFailureRateLimiter,
+    MaxOfRateLimiter,
+    RateLimiter,
+)
 
 SERVICE_NAME: Final = "kubernetes.io/service-name"
 MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
@@ -47,9 +52,9 @@ _CHANGE_SECONDS: Final = 1.0
 _BACKOFF_SECONDS: Final = (1.0, 1000.0)
 
 
-def slice_limits(controller: Controller) -> RateLimiter:
+def slice_rate_limiter(controller: Controller) -> RateLimiter:
     """Return the rate limiter for services whose slices could not be written."""
-    return Longest(ItemExponentialFailure(*_BACKOFF_SECONDS), TokenBucket(controller.clock))
+    return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(*_BACKOFF_SECONDS), BucketRateLimiter(controller.clock))
 
 
 def service_of(endpoint_slice: ReadOnlyObject) -> Key | None:
@@ -59,7 +64,7 @@ def service_of(endpoint_slice: ReadOnlyObject) -> Key | None:
     return Key(metadata["namespace"], name) if name else None
 
 
-class EndpointSlices(Controller):
+class EndpointSliceController(Controller):
     """Controller of EndpointSlices; keys are services."""
 
     name: ClassVar[str] = "endpointslice-controller"
@@ -75,11 +80,11 @@ class EndpointSlices(Controller):
         slices = self.cache(SLICE)
         self._slices = Ledger(slices)
         slices.subscribe(self._slice_changed)
-        self._trigger_times = TriggerTimes()
+        self._trigger_times = TriggerTimeTracker()
 
     def limits(self) -> RateLimiter:
         """Return the rate limiter for failed services, slower than the default as upstream."""
-        return slice_limits(self)
+        return slice_rate_limiter(self)
 
     def _on_pod_change(self, change: Change) -> None:
         for key in concerned(change, self.services):
@@ -102,7 +107,7 @@ class EndpointSlices(Controller):
             # The slices of a deleted service are left to the garbage collector.
             self._trigger_times.forget(key)
             return DONE
-        if not leads_to_pods(service):
+        if not needs_endpoints(service):
             return DONE
         pods = pods_of(service, self.pods)
         slices = [
@@ -127,11 +132,11 @@ class EndpointSlices(Controller):
         for family in families:
             own = [one for one in slices if one["addressType"] == family]
             plan = self._plan(service, pods, own, family, errors)
-            hint(plan, plan.unchanged(own), distribution_of(service, self.setting.capabilities))
-            await self._carry_out(service, plan, changed_at)
+            hint(plan, plan.unchanged(own), effective_traffic_distribution(service, self.setting.capabilities))
+            await self._execute_plan(service, plan, changed_at)
         # Slices of an address type that the service no longer has.
         obsolete = [one for one in slices if one["addressType"] not in families]
-        await self._carry_out(service, Plan(delete=obsolete), changed_at)
+        await self._execute_plan(service, Plan(delete=obsolete), changed_at)
         if errors:
             raise ApiError(aggregate(errors))
 
@@ -165,7 +170,7 @@ class EndpointSlices(Controller):
         wanted: dict[PortsKey, list[Object]] = {}
         ports: dict[PortsKey, list[ReadOnlyObject]] = {}
         for pod in pods:
-            if not has_endpoint(pod, also_terminating=True):
+            if not belongs_in_endpoints(pod, also_terminating=True):
                 continue
             offered = _endpoint_ports(service, pod)
             key = ports_key(offered)
@@ -177,18 +182,18 @@ class EndpointSlices(Controller):
                 # this one.
                 errors.append(_missing_node_error(service, pod))
                 continue
-            endpoint = _endpoint(service, pod, node, family)
+            endpoint = _build_endpoint(service, pod, node, family)
             if endpoint["addresses"]:
                 wanted[key].append(endpoint)
         return wanted, ports
 
-    async def _carry_out(self, service: ReadOnlyObject, plan: Plan, changed_at: str) -> None:
+    async def _execute_plan(self, service: ReadOnlyObject, plan: Plan, changed_at: str) -> None:
         """Create, update and delete slices as planned."""
         # An update in place of a deletion and a creation saves a write and lets watchers see one change.
         plan.recycle(lambda old: _is_owned(old, service))
         for new_slice in [] if terminating(service) else plan.create:
             try:
-                self._slices.wrote(await self.client.create(SLICE, stamped(new_slice, changed_at)))
+                self._slices.wrote(await self.client.create(SLICE, with_trigger_time(new_slice, changed_at)))
             except ApiError as error:
                 if is_namespace_terminating(error):
                     return
@@ -196,7 +201,7 @@ class EndpointSlices(Controller):
                     f"failed to create EndpointSlice for Service {key_of(service)}: {error.message}"
                 ) from error
         for changed in plan.update:
-            self._slices.wrote(await self.client.update(SLICE, stamped(changed, changed_at)))
+            self._slices.wrote(await self.client.update(SLICE, with_trigger_time(changed, changed_at)))
         for old in plan.delete:
             # Somebody else deleted it, which is what was wanted.
             with suppress(NotFound):
@@ -208,7 +213,7 @@ def _managed(endpoint_slice: ReadOnlyObject) -> bool:
     return bool(endpoint_slice["metadata"].get("labels", {}).get(MANAGED_BY) == MANAGER)
 
 
-def stamped(endpoint_slice: Object, changed_at: str) -> Object:
+def with_trigger_time(endpoint_slice: Object, changed_at: str) -> Object:
     """Return a slice with the annotation of the time that triggered its change."""
     metadata = endpoint_slice["metadata"]
     others = {name: value for name, value in metadata.get("annotations", {}).items() if name != ANNOTATION}
@@ -262,7 +267,7 @@ def _slice_group(
     return Group(
         slices=slices,
         labels=_slice_labels(service),
-        stale_labels=lambda one: _unreserved_labels(one["metadata"].get("labels", {})) != own,
+        has_stale_labels=lambda one: _unreserved_labels(one["metadata"].get("labels", {})) != own,
         empty=lambda: _empty(service, ports, family),
         size_max=SIZE_MAX,
     )
@@ -292,7 +297,7 @@ def _endpoint_ports(service: ReadOnlyObject, pod: ReadOnlyObject) -> list[ReadOn
             if port.get("appProtocol") is not None:
                 endpoint_port["appProtocol"] = port["appProtocol"]
             ports.append(endpoint_port)
-    return ordered_ports(ports)
+    return sort_ports(ports)
 
 
 def _missing_node_error(service: ReadOnlyObject, pod: ReadOnlyObject) -> str:
@@ -300,7 +305,7 @@ def _missing_node_error(service: ReadOnlyObject, pod: ReadOnlyObject) -> str:
     return f"skipping Pod {name} for Service {key_of(service)}: Node {node} Not Found"
 
 
-def _endpoint(service: ReadOnlyObject, pod: ReadOnlyObject, node: ReadOnlyObject | None, family: str) -> Object:
+def _build_endpoint(service: ReadOnlyObject, pod: ReadOnlyObject, node: ReadOnlyObject | None, family: str) -> Object:
     """Return the endpoint of a pod, with the addresses of one IP family."""
     serving, is_terminating, version = is_ready(pod), terminating(pod), 6 if family == "IPv6" else 4
     # A terminating pod is never ready, even while it still serves; publishNotReadyAddresses overrides both.

@@ -13,17 +13,17 @@ from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.endpoints.service_pods import (
     addresses,
+    belongs_in_endpoints,
     concerned,
     find_port,
-    has_endpoint,
     hostname_for,
     is_headless,
-    leads_to_pods,
+    needs_endpoints,
     pods_of,
     reference_to_pod,
 )
-from mockkube.controllers.endpoints.subsets import repacked
-from mockkube.controllers.endpoints.trigger_times import ANNOTATION, TriggerTimes
+from mockkube.controllers.endpoints.subsets import repack_subsets
+from mockkube.controllers.endpoints.trigger_times import ANNOTATION, TriggerTimeTracker
 from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
 from mockkube.controllers.framework.write_through_cache import Ledger
 from mockkube.controllers.pods.pod_control import is_namespace_terminating
@@ -50,7 +50,7 @@ class EndpointsController(Controller):
         self.pods = self.follow("Pod", self._on_pod_change)
         endpoints = self.follow("Endpoints", self._on_endpoints_change)
         self._endpoints = Ledger(endpoints)
-        self._trigger_times = TriggerTimes()
+        self._trigger_times = TriggerTimeTracker()
 
     def _on_pod_change(self, change: Change) -> None:
         for key in concerned(change, self.services):
@@ -74,7 +74,7 @@ class EndpointsController(Controller):
                     await self.client.delete("Endpoints", key)
                 except NotFound:
                     return DONE
-        elif leads_to_pods(service):
+        elif needs_endpoints(service):
             await self._sync_service(service)
         return DONE
 
@@ -82,7 +82,7 @@ class EndpointsController(Controller):
         """Create or update the endpoints of a service if they changed."""
         pods = pods_of(service, self.pods)
         changed_at = self._trigger_times.next(service, pods)
-        subsets = repacked(subset for pod in pods for subset in _pod_subsets(service, pod))
+        subsets = repack_subsets(subset for pod in pods for subset in _pod_subsets(service, pod))
         old = self._endpoints.get(key_of(service))
         # Without this check every event of a pod would cause a write.
         if old is not None and _is_up_to_date(old, service, subsets):
@@ -122,7 +122,7 @@ def _name_and_namespace(service: ReadOnlyObject) -> Object:
 def _pod_subsets(service: ReadOnlyObject, pod: ReadOnlyObject) -> Iterator[Object]:
     """Yield a subset for each service port that the pod serves."""
     spec = service["spec"]
-    if not has_endpoint(pod, also_terminating=bool(spec.get("publishNotReadyAddresses"))):
+    if not belongs_in_endpoints(pod, also_terminating=bool(spec.get("publishNotReadyAddresses"))):
         return
     address = _build_address(service, pod)
     if address is None:
@@ -181,7 +181,7 @@ def _is_up_to_date(old: ReadOnlyObject, service: ReadOnlyObject, subsets: Sequen
     if _count_addresses(present) > CAPACITY or _OVER_CAPACITY in metadata.get("annotations", {}):
         return False
     return _has_current_labels(metadata.get("labels", {}), service) and (
-        present == subsets or repacked(present) == subsets
+        present == subsets or repack_subsets(present) == subsets
     )
 
 

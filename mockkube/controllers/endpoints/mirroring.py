@@ -12,9 +12,15 @@ from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.controllers.endpoints.endpoint_slices import MANAGED_BY, SERVICE_NAME, SLICE, service_of, slice_limits
-from mockkube.controllers.endpoints.slice_plan import Plan, identity_of, ordered_ports, ports_key, same_state
-from mockkube.controllers.endpoints.subsets import repacked
+from mockkube.controllers.endpoints.endpoint_slices import (
+    MANAGED_BY,
+    SERVICE_NAME,
+    SLICE,
+    service_of,
+    slice_rate_limiter,
+)
+from mockkube.controllers.endpoints.slice_plan import Plan, has_same_state, identity_of, ports_key, sort_ports
+from mockkube.controllers.endpoints.subsets import repack_subsets
 from mockkube.controllers.endpoints.trigger_times import ANNOTATION
 from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
 from mockkube.controllers.framework.controller_ref_manager import reference_to, terminating
@@ -30,7 +36,7 @@ _NOT_COPIED: Final = (ANNOTATION, "kubectl.kubernetes.io/last-applied-configurat
 _CHANGE_SECONDS: Final = 1.0
 
 
-class EndpointSliceMirroring(Controller):
+class EndpointSliceMirroringController(Controller):
     """Controller that mirrors Endpoints; keys are Endpoints, which have the name of their service."""
 
     name: ClassVar[str] = "endpointslice-mirroring-controller"
@@ -47,7 +53,7 @@ class EndpointSliceMirroring(Controller):
 
     def limits(self) -> RateLimiter:
         """Return the rate limiter for failed Endpoints, slower than the default as upstream."""
-        return slice_limits(self)
+        return slice_rate_limiter(self)
 
     def _on_service_change(self, change: Change) -> None:
         selects, old = bool(change.object["spec"].get("selector")), change.old
@@ -129,8 +135,8 @@ class _Desired:
         self.slices: dict[object, Object] = {}
         self.invalid = self.skipped = 0
         # Users may write the same ports in several subsets; the bound counts per repacked subset.
-        for subset in repacked(endpoints.get("subsets", ())):
-            ports = ordered_ports([{"name": "", **port} for port in subset.get("ports", ())])
+        for subset in repack_subsets(endpoints.get("subsets", ())):
+            ports = sort_ports([{"name": "", **port} for port in subset.get("ports", ())])
             ready = [(one, True) for one in subset.get("addresses", ())]
             waiting = [(one, False) for one in subset.get("notReadyAddresses", ())]
             self._add_addresses(endpoints, ports, [*ready, *waiting])
@@ -190,4 +196,4 @@ def _is_up_to_date(present: ReadOnlyObject, made: ReadOnlyObject) -> bool:
             return False
     existing = {identity_of(one): one for one in present.get("endpoints") or ()}
     wanted = {identity_of(one): one for one in made["endpoints"]}
-    return existing.keys() == wanted.keys() and all(same_state(one, existing[key]) for key, one in wanted.items())
+    return existing.keys() == wanted.keys() and all(has_same_state(one, existing[key]) for key, one in wanted.items())

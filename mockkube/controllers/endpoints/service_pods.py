@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change, ListWatch
+from mockkube.client.cache import Change, Informer
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller_ref_manager import terminating
 from mockkube.controllers.pods.readiness import is_ready
@@ -21,14 +21,14 @@ def selects(selector: Mapping[str, str] | None, labels: Mapping[str, str]) -> bo
     return bool(selector) and all(labels.get(name) == value for name, value in (selector or {}).items())
 
 
-def pods_of(service: ReadOnlyObject, pods: ListWatch) -> list[ReadOnlyObject]:
+def pods_of(service: ReadOnlyObject, pods: Informer) -> list[ReadOnlyObject]:
     """Return the pods that a service selects."""
     selector = service["spec"].get("selector")
     namespace = service["metadata"]["namespace"]
     return [pod for pod in pods.list(namespace) if selects(selector, pod["metadata"].get("labels", {}))]
 
 
-def leads_to_pods(service: ReadOnlyObject) -> bool:
+def needs_endpoints(service: ReadOnlyObject) -> bool:
     """Return whether the endpoints of a service are derived from its selector."""
     return service["spec"].get("type") != "ExternalName" and bool(service["spec"].get("selector"))
 
@@ -38,7 +38,7 @@ def is_headless(service: ReadOnlyObject) -> bool:
     return service["spec"].get("clusterIP", "") in ("", "None")
 
 
-def concerned(change: Change, services: ListWatch) -> list[Key]:
+def concerned(change: Change, services: Informer) -> list[Key]:
     """Return the services to update after a change of a pod."""
     pod, old = change.object, change.old
     if change.type is not EventType.MODIFIED or old is None:
@@ -53,7 +53,7 @@ def concerned(change: Change, services: ListWatch) -> list[Key]:
     return [key for key in now if key not in before] + [key for key in before if key not in now]
 
 
-def _matching_services(services: ListWatch, pod: ReadOnlyObject) -> list[Key]:
+def _matching_services(services: Informer, pod: ReadOnlyObject) -> list[Key]:
     metadata = pod["metadata"]
     candidates = services.list(metadata["namespace"])
     labels = metadata.get("labels", {})
@@ -69,7 +69,7 @@ def _endpoint_inputs(pod: ReadOnlyObject) -> object:
     return pod["metadata"].get("deletionTimestamp"), is_ready(pod), addresses
 
 
-def has_endpoint(pod: ReadOnlyObject, *, also_terminating: bool) -> bool:
+def belongs_in_endpoints(pod: ReadOnlyObject, *, also_terminating: bool) -> bool:
     """Return whether a pod belongs to the endpoints of services that select it."""
     status = pod.get("status", {})
     if status.get("phase") in FINISHED or not (status.get("podIP") or status.get("podIPs")):

@@ -8,25 +8,25 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.controllers.pods.go_dump import Field, Plain, Pointer, Struct, by_hash
+from mockkube.controllers.pods.go_dump import Field, GoPointer, GoScalar, Struct, sort_by_hash
 
-_STRING: Final = Plain("string")
+_STRING: Final = GoScalar("string")
 _PORT: Final = Struct(
     "v1.EndpointPort",
     (
-        Field("Name", "name", Pointer(_STRING)),
-        Field("Protocol", "protocol", Pointer(Plain("v1.Protocol"))),
-        Field("Port", "port", Pointer(Plain("int32"))),
-        Field("AppProtocol", "appProtocol", Pointer(_STRING)),
+        Field("Name", "name", GoPointer(_STRING)),
+        Field("Protocol", "protocol", GoPointer(GoScalar("v1.Protocol"))),
+        Field("Port", "port", GoPointer(GoScalar("int32"))),
+        Field("AppProtocol", "appProtocol", GoPointer(_STRING)),
     ),
 )
 PortsKey = tuple[tuple[tuple[str, object], ...], ...]
 Identity = tuple[tuple[str, ...], str, str, str]
 
 
-def ordered_ports(ports: Sequence[ReadOnlyObject]) -> list[ReadOnlyObject]:
+def sort_ports(ports: Sequence[ReadOnlyObject]) -> list[ReadOnlyObject]:
     """Return ports in the order that slices use."""
-    return by_hash(ports, _PORT)
+    return sort_by_hash(ports, _PORT)
 
 
 def ports_key(ports: Iterable[ReadOnlyObject]) -> PortsKey:
@@ -49,7 +49,7 @@ def identity_of(endpoint: ReadOnlyObject) -> Identity:
 _STATE: Final = ("nodeName", "zone", "conditions")
 
 
-def same_state(one: ReadOnlyObject, other: ReadOnlyObject) -> bool:
+def has_same_state(one: ReadOnlyObject, other: ReadOnlyObject) -> bool:
     """Return whether node, zone, conditions and target of an endpoint are unchanged."""
     if any(one.get(name) != other.get(name) for name in _STATE):
         return False
@@ -98,7 +98,7 @@ class Group:
 
     slices: Sequence[ReadOnlyObject]
     labels: ReadOnlyObject
-    stale_labels: Callable[[ReadOnlyObject], bool]
+    has_stale_labels: Callable[[ReadOnlyObject], bool]
     empty: Callable[[], Object]
     size_max: int
 
@@ -111,7 +111,7 @@ def spread(group: Group, wanted: Iterable[ReadOnlyObject]) -> Plan:
         kept, changed = _match_endpoints(old, missing)
         if changed and not kept:
             plan.delete.append(old)
-        elif changed or group.stale_labels(old):
+        elif changed or group.has_stale_labels(old):
             updated.append(_with_labels(old, kept, group.labels))
         else:
             unchanged.append(old)
@@ -143,7 +143,7 @@ def _match_endpoints(old: ReadOnlyObject, missing: dict[Identity, ReadOnlyObject
         new = missing.pop(identity_of(endpoint), None)
         if new is not None:
             kept.append(new)
-            changed = changed or not same_state(new, endpoint)
+            changed = changed or not has_same_state(new, endpoint)
     return kept, changed or len(kept) != len(endpoints)
 
 

@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.controllers.pods.go_dump import Field, Plain, Pointer, Slice, Struct, by_hash
+from mockkube.controllers.pods.go_dump import Field, GoPointer, GoScalar, Slice, Struct, sort_by_hash
 
-_STRING: Final = Plain("string")
+_STRING: Final = GoScalar("string")
 _REFERENCE: Final = Struct(
     "v1.ObjectReference",
     (
         Field("Kind", "kind", _STRING),
         Field("Namespace", "namespace", _STRING),
         Field("Name", "name", _STRING),
-        Field("UID", "uid", Plain("types.UID")),
+        Field("UID", "uid", GoScalar("types.UID")),
         Field("APIVersion", "apiVersion", _STRING),
         Field("ResourceVersion", "resourceVersion", _STRING),
         Field("FieldPath", "fieldPath", _STRING),
@@ -27,17 +27,17 @@ _ADDRESS: Final = Struct(
     (
         Field("IP", "ip", _STRING),
         Field("Hostname", "hostname", _STRING),
-        Field("NodeName", "nodeName", Pointer(_STRING)),
-        Field("TargetRef", "targetRef", Pointer(_REFERENCE)),
+        Field("NodeName", "nodeName", GoPointer(_STRING)),
+        Field("TargetRef", "targetRef", GoPointer(_REFERENCE)),
     ),
 )
 _PORT: Final = Struct(
     "v1.EndpointPort",
     (
         Field("Name", "name", _STRING),
-        Field("Port", "port", Plain("int32", "0")),
-        Field("Protocol", "protocol", Plain("v1.Protocol")),
-        Field("AppProtocol", "appProtocol", Pointer(_STRING)),
+        Field("Port", "port", GoScalar("int32", "0")),
+        Field("Protocol", "protocol", GoScalar("v1.Protocol")),
+        Field("AppProtocol", "appProtocol", GoPointer(_STRING)),
     ),
 )
 _SUBSET: Final = Struct(
@@ -56,7 +56,7 @@ def _address_key(address: ReadOnlyObject) -> tuple[str, str]:
     return address["ip"], address.get("targetRef", {}).get("uid", "")
 
 
-def repacked(subsets: Iterable[ReadOnlyObject]) -> list[Object]:
+def repack_subsets(subsets: Iterable[ReadOnlyObject]) -> list[Object]:
     """Return the canonical form; an address both ready and not ready for a port is not ready."""
     known: dict[tuple[str, str], ReadOnlyObject] = {}
     by_port: dict[_Port, _Ready] = {}
@@ -75,7 +75,7 @@ def repacked(subsets: Iterable[ReadOnlyObject]) -> list[Object]:
     for packed, ready in by_port.items():
         together.setdefault(tuple(sorted(ready.items())), []).append(packed)
     final = [_build_subset(dict(offered), ports, known) for offered, ports in together.items()]
-    return by_hash(final, _SUBSET)
+    return sort_by_hash(final, _SUBSET)
 
 
 def _build_subset(ready: _Ready, ports: Iterable[_Port], known: dict[tuple[str, str], ReadOnlyObject]) -> Object:
@@ -86,5 +86,5 @@ def _build_subset(ready: _Ready, ports: Iterable[_Port], known: dict[tuple[str, 
     if down := [known[key] for key, is_up in ready.items() if not is_up]:
         subset["notReadyAddresses"] = down
     if named := [dict(port) for port in ports if port]:
-        subset["ports"] = by_hash(named, _PORT)
+        subset["ports"] = sort_by_hash(named, _PORT)
     return subset

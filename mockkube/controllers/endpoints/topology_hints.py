@@ -16,7 +16,7 @@ _SAME: Final = ("PreferSameZone", "PreferSameNode")
 _MODES: Final = ("service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode")
 
 
-def distribution_of(service: ReadOnlyObject, capabilities: Capabilities) -> str:
+def effective_traffic_distribution(service: ReadOnlyObject, capabilities: Capabilities) -> str:
     """Return the traffic distribution of a service if this version knows it; empty otherwise."""
     annotations = service["metadata"].get("annotations", {})
     mode = next((annotations[name] for name in _MODES if name in annotations), "")

@@ -13,7 +13,7 @@ from mockkube.client.protocol import Key, key_of
 ANNOTATION: Final = "endpoints.kubernetes.io/last-change-trigger-time"
 
 
-class TriggerTimes:
+class TriggerTimeTracker:
     """Last known times by service; as strings they compare like times."""
 
     def __init__(self) -> None:

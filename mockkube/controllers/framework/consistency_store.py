@@ -12,7 +12,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change, ListWatch
+from mockkube.client.cache import Change, Informer
 from mockkube.client.protocol import Key
 from mockkube.runtime.clock import Clock
 
@@ -22,10 +22,10 @@ SECONDS_MAX: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class TrackedInformer:
     """Informer to wait for, and the names of its resource in metrics."""
 
-    cache: ListWatch
+    cache: Informer
     group: str
     resource: str
 
@@ -36,12 +36,14 @@ class _WrittenVersion:
     at: float
 
 
-class OwnWrites:
+class ConsistencyStore:
     """Last writes for each key; without informers to wait for, no key is ever stale."""
 
-    def __init__(self, clock: Clock, subsystem: str, registry: CollectorRegistry, watched: Sequence[Watched]) -> None:
+    def __init__(
+        self, clock: Clock, subsystem: str, registry: CollectorRegistry, watched: Sequence[TrackedInformer]
+    ) -> None:
         self._clock = clock
-        self._informers: Mapping[str, Watched] = {one.cache.kind: one for one in watched}
+        self._informers: Mapping[str, TrackedInformer] = {one.cache.kind: one for one in watched}
         self._observed_versions: dict[str, int] = {}
         self._written: dict[Key, dict[str, _WrittenVersion]] = {}
         self._skips = Counter(

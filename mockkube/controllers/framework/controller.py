@@ -11,29 +11,29 @@ from typing import ClassVar, Final
 from prometheus_client import CollectorRegistry
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.bad_objects import suspects
-from mockkube.client.cache import Caches, Change, Handler, ListWatch
+from mockkube.client.bad_objects import find_suspects
+from mockkube.client.cache import Change, Handler, Informer, InformerFactory
 from mockkube.client.protocol import EVERYTHING, Client, Key, Selection, key_of
 from mockkube.client.recorder import EventRecorder
-from mockkube.client.screened import Screened
-from mockkube.controllers.framework.hot_loops import Loops
+from mockkube.client.screened import FilteredInformer
+from mockkube.controllers.framework.hot_loops import HotLoopDetector
 from mockkube.controllers.framework.queue_metrics import QueueMetrics
-from mockkube.controllers.framework.rate_limited_client import Throttled
-from mockkube.controllers.garbagecollector.monitors import EveryKind
+from mockkube.controllers.framework.rate_limited_client import RateLimitedClient
+from mockkube.controllers.garbagecollector.monitors import ResourceMonitors
 from mockkube.controllers.options import Options
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.taints import TaintRules
-from mockkube.proposals.expression_metrics import measured_cache
+from mockkube.proposals.expression_metrics import make_measured_cache
 from mockkube.proposals.lending import taint_rules
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import ComponentLog
-from mockkube.runtime.rate_limits import RateLimiter, TokenBucket, controller_limits
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.rate_limits import BucketRateLimiter, RateLimiter, default_controller_rate_limiter
+from mockkube.runtime.steps import Signal
 from mockkube.runtime.work_queue import WorkQueue
 
 # The key of controllers that process all objects in one pass, periodically.
-SWEEP: Final = Key("", "")
+RESYNC: Final = Key("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ DONE: Final = Done()
 Outcome = Done | Again
 
 
-class Recorders:
+class EventRecorders:
     """Event recorders of a controller manager, one per event source; queues of one controller share it."""
 
     def __init__(self, clock: Clock, chance: Chance, owner: str) -> None:
@@ -80,21 +80,21 @@ class Setting:
 
     component: str
     client: Client
-    caches: Caches
+    caches: InformerFactory
     clock: Clock
     chance: Chance
     capabilities: Capabilities
     options: Options
     metrics: CollectorRegistry
     queue_metrics: QueueMetrics
-    loops: Loops
-    recorders: Recorders
-    every_kind: EveryKind
+    loops: HotLoopDetector
+    recorders: EventRecorders
+    every_kind: ResourceMonitors
     log: ComponentLog = field(default_factory=ComponentLog)
 
     def taint_rules(self, controller: str) -> TaintRules:
         """Return the toleration rules for a controller, with its own cache of compiled expressions."""
-        cache = measured_cache(self.metrics, "controller_toleration_cel_cache", controller=controller)
+        cache = make_measured_cache(self.metrics, "controller_toleration_cel_cache", controller=controller)
         return taint_rules(self.capabilities, cache.expression, self.log.errors(self.clock.monotonic))
 
 
@@ -121,27 +121,27 @@ class Controller(ABC):
         self.setting, self.clock, self.loops = setting, setting.clock, setting.loops
         options = setting.options
         burst = int(options.requests_burst * self.pace)
-        bucket = TokenBucket(self.clock, options.requests_per_second * self.pace, burst)
-        self.client = Throttled(setting.client, self.clock, bucket if options.requests_per_second else None)
+        bucket = BucketRateLimiter(self.clock, options.requests_per_second * self.pace, burst)
+        self.client = RateLimitedClient(setting.client, self.clock, bucket if options.requests_per_second else None)
         self.events = setting.recorders.of(self.source or self.name, self.client)
         observer = setting.queue_metrics.of(self.queue or self.name)
         self.keys: WorkQueue[Key] = WorkQueue(self.clock, self.limits(), observer=observer)
         # Informers that must sync before the first key.
-        self.caches: list[ListWatch] = []
-        self._filtered_informers: dict[tuple[str, Selection], Screened] = {}
+        self.caches: list[Informer] = []
+        self._filtered_informers: dict[tuple[str, Selection], FilteredInformer] = {}
 
     def limits(self) -> RateLimiter:
         """Return the rate limiter for failed keys."""
-        return controller_limits(self.clock)
+        return default_controller_rate_limiter(self.clock)
 
-    def cache(self, kind: str, selection: Selection = EVERYTHING) -> ListWatch:
+    def cache(self, kind: str, selection: Selection = EVERYTHING) -> Informer:
         """Return the informer of a kind, without objects this controller failed on; for `__init__` only."""
         cache = self.setting.caches.of(kind, selection)
         if cache not in self.caches:
             self.caches.append(cache)
         screen = self._filtered_informers.get((kind, selection))
         if screen is None:
-            screen = self._filtered_informers[kind, selection] = Screened(cache, self.setting.caches.bad)
+            screen = self._filtered_informers[kind, selection] = FilteredInformer(cache, self.setting.caches.bad)
         return screen
 
     def blame(self, key: Key, error: Exception) -> bool:
@@ -149,14 +149,14 @@ class Controller(ABC):
 
         Objects that the key's object controls are its own too: without its pods in sight a set would create others.
         """
-        return any(self.pass_over(obj, error) for obj in suspects(error, lambda obj: _is_own(key, obj)))
+        return any(self.pass_over(obj, error) for obj in find_suspects(error, lambda obj: _is_own(key, obj)))
 
     def pass_over(self, obj: ReadOnlyObject, error: Exception) -> bool:
         """Hide an object from this controller until it changes; False if no informer has it."""
         screens = (screen for screen in self._filtered_informers.values() if screen.holds(obj))
         return any(screen.hide(obj, self.name, error) for screen in screens)
 
-    def follow(self, kind: str, handler: Handler | None = None) -> ListWatch:
+    def follow(self, kind: str, handler: Handler | None = None) -> Informer:
         """Return the informer of a kind; its changes go to the handler, or queue the object's own key."""
         cache = self.cache(kind)
         cache.subscribe(handler or self.enqueue_changed)
@@ -170,7 +170,7 @@ class Controller(ABC):
         """Return whether all informers have synced."""
         return all(cache.synced for cache in self.caches)
 
-    def tell_synced(self, bell: Bell) -> None:
+    def tell_synced(self, bell: Signal) -> None:
         """Notify the signal when something other than the informers has synced; nothing by default."""
         return
 

@@ -10,7 +10,7 @@ from typing import Final
 from mockkube.api.errors import ApiError, Invalid, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key, key_of
-from mockkube.runtime.steps import give_way
+from mockkube.runtime.steps import yield_to_event_loop
 
 Match = Callable[[ReadOnlyObject], bool]
 # Number of objects after which other tasks may run: most objects need no request and so no await.
@@ -51,7 +51,7 @@ def terminating(obj: ReadOnlyObject) -> bool:
 
 
 @dataclass(slots=True)
-class Claims:
+class ControllerRefManager:
     """Claims objects of one kind for one owner, during one reconciliation.
 
     Before the first adoption the owner is read from the server: the informer may not show its deletion yet.
@@ -76,7 +76,7 @@ class Claims:
         owned, errors = [], list[ApiError]()
         for count, obj in enumerate(objects, 1):
             if count % _YIELD_EVERY == 0:
-                await give_way()
+                await yield_to_event_loop()
             try:
                 if await self._claim_object(obj, match):
                     owned.append(obj)
@@ -126,7 +126,7 @@ class Claims:
         if not self._checked:
             self._checked = True
             try:
-                await still_wanted(self.client, self.owner_kind, self.owner)
+                await recheck_deletion_timestamp(self.client, self.owner_kind, self.owner)
             except ApiError as error:
                 self._can_adopt_error = error
         if self._can_adopt_error is not None:
@@ -145,7 +145,7 @@ class Claims:
             return  # the owner reference is gone, or this is another object of that name
 
 
-async def still_wanted(client: Client, kind: str, owner: ReadOnlyObject) -> None:
+async def recheck_deletion_timestamp(client: Client, kind: str, owner: ReadOnlyObject) -> None:
     """Raise unless the owner still exists with the same uid and is not being deleted."""
     metadata = owner["metadata"]
     fresh = await client.get(kind, Key(metadata.get("namespace", ""), metadata["name"]))

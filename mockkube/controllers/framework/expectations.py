@@ -22,7 +22,7 @@ class _ControlleeExpectations:
     deletions: int = 0
     uids: set[str] = field(default_factory=set)
 
-    def fulfilled(self) -> bool:
+    def is_fulfilled(self) -> bool:
         return self.creations <= 0 and self.deletions <= 0
 
 
@@ -46,12 +46,12 @@ class Expectations:
         """Expect numbers of both, in place of earlier expectations."""
         self._expected[key] = _ControlleeExpectations(self._clock.monotonic(), creations, deletions)
 
-    def creation_seen(self, key: Hashable, count: int = 1) -> None:
+    def creation_observed(self, key: Hashable, count: int = 1) -> None:
         """Count creations that were observed, or that failed and will not be."""
         if (expected := self._expected.get(key)) is not None:
             expected.creations -= count
 
-    def deletion_seen(self, key: Hashable, uid: str = "") -> None:
+    def deletion_observed(self, key: Hashable, uid: str = "") -> None:
         """Count a deletion that was observed or failed; one with a uid counts once, if expected."""
         expected = self._expected.get(key)
         if expected is None:
@@ -66,7 +66,7 @@ class Expectations:
     def satisfied(self, key: Hashable) -> bool:
         """Return whether all expected changes were observed, or have expired."""
         expected = self._expected.get(key)
-        if expected is None or expected.fulfilled():
+        if expected is None or expected.is_fulfilled():
             return True
         return self._clock.monotonic() - expected.since > EXPIRY_SECONDS
 

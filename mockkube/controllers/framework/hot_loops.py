@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.loop_board import Loop
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 
 WINDOW_SECONDS: Final = 60.0
 # Failures in a row, or replacements within the window, from which on a pair is a hot loop.
@@ -29,7 +29,7 @@ _PAIRS_MAX: Final = 10_000
 METRIC: Final = "mockkube_controller_loop_rate"
 
 
-class Cause(StrEnum):
+class HotLoopCause(StrEnum):
     """Cause of a hot loop."""
 
     FAILING = "failing"
@@ -49,12 +49,12 @@ class _PairHistory:
     message: str = ""
 
 
-class Loops(Collector):
+class HotLoopDetector(Collector):
     """Failures and replacements per controller and object; also a metrics collector of the hot loops."""
 
-    def __init__(self, clock: Clock, bell: Bell | None = None) -> None:
+    def __init__(self, clock: Clock, bell: Signal | None = None) -> None:
         """Notify the signal when a loop begins or a failing one ends; a churning one ends by time alone."""
-        self._clock, self._signal = clock, bell or Bell()
+        self._clock, self._signal = clock, bell or Signal()
         self._pairs: OrderedDict[tuple[str, str], _PairHistory] = OrderedDict()
 
     def failed(self, controller: str, key: object, message: str, *, at_once: bool = False) -> None:
@@ -129,10 +129,10 @@ class Loops(Collector):
         since, stale = self._clock.monotonic() - WINDOW_SECONDS, self._clock.monotonic() - STALE_SECONDS
         for (controller, key), pair in self._pairs.items():
             if pair.failures_in_a_row >= LOOP_MIN and pair.failed_at > stale:
-                yield Loop(controller, key, Cause.FAILING, _count_since(pair.failed, since), pair.message)
+                yield Loop(controller, key, HotLoopCause.FAILING, _count_since(pair.failed, since), pair.message)
             replaced = _count_since(pair.replaced, since)
             if replaced >= LOOP_MIN:
-                yield Loop(controller, key, Cause.CHURNING, replaced)
+                yield Loop(controller, key, HotLoopCause.CHURNING, replaced)
 
 
 def _count_since(moments: deque[float], since: float) -> int:

@@ -2,19 +2,19 @@
 
 from collections.abc import Sequence
 
-from mockkube.client.cache import ListWatch
-from mockkube.runtime.steps import Bell
+from mockkube.client.cache import Informer
+from mockkube.runtime.steps import Signal
 
 
-class Following:
+class InformerWorker:
     """Worker of one informer; it shares the informer's signal."""
 
-    def __init__(self, cache: ListWatch, waiting: Sequence[Bell]) -> None:
+    def __init__(self, cache: Informer, waiting: Sequence[Signal]) -> None:
         self._informer, self._controller_signals = cache, waiting
         self.name = cache.name
 
     @property
-    def bell(self) -> Bell:
+    def bell(self) -> Signal:
         """Notified when the informer may have become ready."""
         return self._informer.bell
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from mockkube.api.selectors.labels import LabelSelector, from_label_selector
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change, ListWatch
+from mockkube.client.cache import Change, Informer
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller_ref_manager import controller_of, controller_uid
 
@@ -18,18 +18,18 @@ def _owners(obj: ReadOnlyObject) -> tuple[str, ...]:
     return (uid or f"{_ORPHANS}{obj['metadata'].get('namespace', '')}",)
 
 
-def owned_by(cache: ListWatch, uid: str) -> list[ReadOnlyObject]:
+def owned_by(cache: Informer, uid: str) -> list[ReadOnlyObject]:
     """Return the objects that an owner controls."""
     return cache.index(_INDEX, _owners).get(uid)
 
 
-def candidates(cache: ListWatch, owner: ReadOnlyObject) -> list[ReadOnlyObject]:
+def candidates(cache: Informer, owner: ReadOnlyObject) -> list[ReadOnlyObject]:
     """Return the objects that an owner controls or might adopt: the orphans of its namespace."""
     index, metadata = cache.index(_INDEX, _owners), owner["metadata"]
     return index.get(metadata["uid"]) + index.get(f"{_ORPHANS}{metadata['namespace']}")
 
 
-def owner_in(owners: ListWatch, kind: str, obj: ReadOnlyObject) -> ReadOnlyObject | None:
+def resolve_controller_ref(owners: Informer, kind: str, obj: ReadOnlyObject) -> ReadOnlyObject | None:
     """Return the controller of an object if it has that kind and exists with the same uid."""
     reference = controller_of(obj)
     if reference is None or reference["kind"] != kind:
@@ -43,12 +43,12 @@ def selector_of(owner: ReadOnlyObject) -> LabelSelector:
     return from_label_selector(owner["spec"].get("selector"))
 
 
-class Heirs:
+class OwnedObjectHandler:
     """Event handler that notifies owners of changes of the objects they own or might adopt."""
 
     def __init__(
         self,
-        owners: ListWatch,
+        owners: Informer,
         kind: str,
         *,
         added: Callable[[Key, ReadOnlyObject], None],
@@ -87,22 +87,22 @@ class Heirs:
     def _handle_delete(self, obj: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
         # After a missed update the last state may name another owner than the cached one: both must know.
         for one in {controller_uid(obj): obj, **({controller_uid(old): old} if old else {})}.values():
-            if (owner := owner_in(self._owners, self._kind, one)) is not None:
+            if (owner := resolve_controller_ref(self._owners, self._kind, one)) is not None:
                 self._on_delete(key_of(owner), obj)
 
     def _handle_add(self, obj: ReadOnlyObject) -> None:
         if controller_of(obj) is None:
             self._notify_adopters(obj)
-        elif (owner := owner_in(self._owners, self._kind, obj)) is not None:
+        elif (owner := resolve_controller_ref(self._owners, self._kind, obj)) is not None:
             self._on_add(key_of(owner), obj)
 
     def _changed(self, obj: ReadOnlyObject, old: ReadOnlyObject) -> None:
         moved = controller_uid(obj) != controller_uid(old)
-        if moved and (before := owner_in(self._owners, self._kind, old)) is not None:
+        if moved and (before := resolve_controller_ref(self._owners, self._kind, old)) is not None:
             # The former owner sees its old state without `old`: it must not compute delays from the transition.
             self._on_update(key_of(before), old, None)
         if controller_of(obj) is not None:
-            if (owner := owner_in(self._owners, self._kind, obj)) is not None:
+            if (owner := resolve_controller_ref(self._owners, self._kind, obj)) is not None:
                 self._on_update(key_of(owner), obj, old)
         # Other changes of an orphan cannot make it match a selector that it did not match before.
         elif controller_of(old) is not None or obj["metadata"].get("labels") != old["metadata"].get("labels"):

@@ -8,10 +8,10 @@ from typing import Final
 
 from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change, ListWatch
+from mockkube.client.cache import Change, Informer
 from mockkube.client.protocol import EventType, Key
 from mockkube.controllers.framework.controller_ref_manager import controller_of, terminating
-from mockkube.controllers.framework.hot_loops import WINDOW_SECONDS, Loops
+from mockkube.controllers.framework.hot_loops import WINDOW_SECONDS, HotLoopDetector
 from mockkube.runtime.clock import Clock
 
 _CONTROLLERS: Final[Mapping[str, str]] = {
@@ -23,13 +23,13 @@ _CONTROLLERS: Final[Mapping[str, str]] = {
 }
 
 
-class PodChurn:
+class PodRecreationCounter:
     """Counts created and lost pods by the controller of their owner, and the owner.
 
     A pod that lived longer than the window of hot loops does not count as lost: a rollout replaces old pods.
     """
 
-    def __init__(self, pods: ListWatch, loops: Loops, clock: Clock) -> None:
+    def __init__(self, pods: Informer, loops: HotLoopDetector, clock: Clock) -> None:
         self._pods, self._loops, self._clock = pods, loops, clock
         pods.subscribe(self._on_pod_change)
 

@@ -20,7 +20,7 @@ from mockkube.runtime.clock import Clock
 from mockkube.runtime.rate_limits import RateLimiter
 
 
-class Throttled:
+class RateLimitedClient:
     """Client that takes one token per request; without a bucket there is no limit."""
 
     def __init__(self, client: Client, clock: Clock, bucket: RateLimiter | None) -> None:

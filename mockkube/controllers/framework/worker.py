@@ -7,7 +7,7 @@ from mockkube.api.errors import ApiError
 from mockkube.client.bad_objects import describe
 from mockkube.client.protocol import Key
 from mockkube.controllers.framework.controller import Again, Controller, Outcome
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 
 _LOG: Final = logging.getLogger("mockkube.controllers")
 
@@ -18,7 +18,7 @@ class ControllerWorker:
     def __init__(self, component: str, controller: Controller) -> None:
         self.name = f"{component}/{controller.name}"
         self.controller = controller
-        self.bell = Bell()
+        self.bell = Signal()
         controller.keys.bell = self.bell
         controller.tell_synced(self.bell)
         self._synced = False

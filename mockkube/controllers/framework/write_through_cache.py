@@ -6,14 +6,14 @@ upstream 1.36: pkg/controller/volume/persistentvolume/pv_controller_base.go, sto
 from collections.abc import Iterator
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change, ListWatch
+from mockkube.client.cache import Change, Informer
 from mockkube.client.protocol import EventType, Key, key_of
 
 
 class Ledger:
     """Objects of one kind by key, own writes included."""
 
-    def __init__(self, cache: ListWatch) -> None:
+    def __init__(self, cache: Informer) -> None:
         self._informer = cache
         self._written: dict[Key, ReadOnlyObject] = {}
         # resourceVersion of the last own write to each object that still exists.

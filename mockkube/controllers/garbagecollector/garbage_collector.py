@@ -22,12 +22,12 @@ from mockkube.controllers.garbagecollector.owner_graph import (
     has_finalizer,
     referred,
 )
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 
 NAME: Final = "garbage-collector-controller"
 
 
-class OwnerMisplaced(ApiError):
+class NamespacedOwnerError(ApiError):
     """A cluster-scoped object names a namespaced owner, which no retry will find."""
 
 
@@ -61,9 +61,9 @@ class GarbageCollector(Controller):
         """Return whether the monitors of all kinds have synced."""
         return super().synced() and self.setting.every_kind.synced()
 
-    def tell_synced(self, bell: Bell) -> None:
+    def tell_synced(self, bell: Signal) -> None:
         """Notify the signal once the monitors of all kinds have synced."""
-        self.setting.every_kind.synced_bells.append(bell)
+        self.setting.every_kind.synced_signals.append(bell)
 
     def _enqueue(self, uid: str) -> None:
         self.keys.add(Key("", uid))
@@ -95,7 +95,7 @@ class GarbageCollector(Controller):
             return DONE
         try:
             await self._attempt_to_delete(node)
-        except OwnerMisplaced:
+        except NamespacedOwnerError:
             return DONE
         except KindUnknown:
             return Again()
@@ -114,7 +114,7 @@ class GarbageCollector(Controller):
         except NotFound:
             latest = None
         if latest is None or latest["metadata"]["uid"] != vertex.identity.uid:
-            self.graph.found_missing(vertex.identity)
+            self.graph.process_virtual_deletion(vertex.identity)
         elif vertex.deleting_dependents:
             await self._process_deleting_dependents(vertex)
         elif owners := latest["metadata"].get("ownerReferences"):
@@ -138,7 +138,7 @@ class GarbageCollector(Controller):
             removable = [*classified.dangling, *classified.waiting]
             # With a solid owner the object stays; references to the others would only block or confuse later checks.
             if removable:
-                await self.objects.drop_owners(vertex.identity, [owner["uid"] for owner in removable])
+                await self.objects.remove_owners(vertex.identity, [owner["uid"] for owner in removable])
             return
         if classified.waiting and vertex.dependents:
             if any(dependent.deleting_dependents for dependent in vertex.dependents.values()):
@@ -156,7 +156,7 @@ class GarbageCollector(Controller):
         try:
             await self.objects.delete(vertex.identity, latest, policy)
         except NotFound:
-            self.graph.found_missing(vertex.identity)
+            self.graph.process_virtual_deletion(vertex.identity)
 
     async def _classify_references(self, vertex: Vertex, owners: Iterable[ReadOnlyObject]) -> Verdict:
         classified = Verdict()
@@ -179,14 +179,14 @@ class GarbageCollector(Controller):
             return None
         namespaced = self.objects.kind(within).namespaced
         if namespaced and not namespace:
-            raise OwnerMisplaced(f"{vertex.identity.key}: a cluster-scoped object cannot have a namespaced owner")
+            raise NamespacedOwnerError(f"{vertex.identity.key}: a cluster-scoped object cannot have a namespaced owner")
         owner_reference = within if namespaced else without
         try:
             owner = await self.objects.get(owner_reference)
         except NotFound:
             owner = None
         if owner is None or owner["metadata"]["uid"] != reference["uid"]:
-            self.graph.note_absent(owner_reference)
+            self.graph.add_absent(owner_reference)
             return None
         return owner
 
@@ -207,7 +207,7 @@ class GarbageOrphaner(Controller):
         """Return whether the monitors of all kinds have synced."""
         return self._collector.synced()
 
-    def tell_synced(self, bell: Bell) -> None:
+    def tell_synced(self, bell: Signal) -> None:
         """Notify the signal once the monitors of all kinds have synced."""
         self._collector.tell_synced(bell)
 
@@ -223,7 +223,7 @@ class GarbageOrphaner(Controller):
             return DONE
         for dependent in list(node.dependents.values()):
             try:
-                await objects.drop_owners(dependent.identity, [key.name])
+                await objects.remove_owners(dependent.identity, [key.name])
             except NotFound:
                 continue
         # Last: once the owner is gone, the collector would delete dependents that still name it.

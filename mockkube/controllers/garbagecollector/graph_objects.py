@@ -6,10 +6,10 @@ from typing import Final
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Deletion, Key, PatchType, Propagation
-from mockkube.controllers.garbagecollector.monitors import EveryKind
+from mockkube.controllers.garbagecollector.monitors import ResourceMonitors
 from mockkube.controllers.garbagecollector.owner_graph import Identity, has_finalizer
 from mockkube.controllers.garbagecollector.served_kinds import BUILT_IN, ServedKind
-from mockkube.controllers.nodelifecycle.node_writer import retried_on_conflict
+from mockkube.controllers.nodelifecycle.node_writer import retry_on_conflict
 
 _BUILT_IN: Final = frozenset(kind.name for kind in BUILT_IN)
 _OwnersChange = Callable[[Sequence[ReadOnlyObject]], list[ReadOnlyObject]]
@@ -22,7 +22,7 @@ class KindUnknown(ApiError):
 class Objects:
     """Reads and writes objects of any kind by their identity."""
 
-    def __init__(self, client: Client, kinds: EveryKind) -> None:
+    def __init__(self, client: Client, kinds: ResourceMonitors) -> None:
         self._client, self._kinds = client, kinds
 
     def kind(self, identity: Identity) -> ServedKind:
@@ -54,7 +54,7 @@ class Objects:
             # precondition the second time.
             await self._client.delete(name, key, Deletion(identity.uid, propagation=policy))
 
-    async def drop_owners(self, identity: Identity, uids: Sequence[str]) -> None:
+    async def remove_owners(self, identity: Identity, uids: Sequence[str]) -> None:
         """Remove owner references from an object."""
         await self._write_owners(
             identity,
@@ -96,6 +96,6 @@ class Objects:
                 await self._client.patch(name, key, {"metadata": metadata}, media=PatchType.MERGE)
 
         try:
-            await retried_on_conflict(once)
+            await retry_on_conflict(once)
         except NotFound:
             return

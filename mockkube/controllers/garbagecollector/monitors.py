@@ -9,9 +9,9 @@ from typing import Final
 
 from mockkube.api.errors import MethodNotAllowed, NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Caches, Change, Handler, ListWatch
+from mockkube.client.cache import Change, Handler, Informer, InformerFactory
 from mockkube.client.protocol import EVERYTHING, Client, EventType, Listed, Selection, Watch
-from mockkube.controllers.framework.rate_limited_client import Throttled
+from mockkube.controllers.framework.rate_limited_client import RateLimitedClient
 from mockkube.controllers.garbagecollector.served_kinds import (
     BUILT_IN,
     DEFINITION,
@@ -20,7 +20,7 @@ from mockkube.controllers.garbagecollector.served_kinds import (
     established,
 )
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 
 _IGNORED: Final = ("Event",)
 
@@ -29,7 +29,7 @@ class NotServed(Exception):
     """The server does not serve this kind."""
 
 
-class _MonitorClient(Throttled):
+class _MonitorClient(RateLimitedClient):
     """Client that distinguishes a kind that is not served from an unreachable server."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
@@ -54,23 +54,23 @@ class _MonitorClient(Throttled):
         return watch
 
 
-class EveryKind:
+class ResourceMonitors:
     """Worker of all monitors. Kinds are added and removed while it runs; it watches nothing until used."""
 
-    def __init__(self, client: Client, clock: Clock, caches: Caches, owner: str) -> None:
+    def __init__(self, client: Client, clock: Clock, caches: InformerFactory, owner: str) -> None:
         self.name = f"{owner}/every-kind"
-        self.bell = Bell()
+        self.bell = Signal()
         # Notified when all monitors have synced for the first time.
-        self.synced_bells: list[Bell] = []
+        self.synced_signals: list[Signal] = []
         self._client, self._clock, self._informers = _MonitorClient(client, clock), clock, caches
         self._handlers: list[Handler] = []
-        self._monitors: dict[ServedKind, ListWatch] = {}
-        self._unserved: dict[ServedKind, ListWatch] = {}
-        self._closing: list[ListWatch] = []
-        self._crds: ListWatch | None = None
+        self._monitors: dict[ServedKind, Informer] = {}
+        self._unserved: dict[ServedKind, Informer] = {}
+        self._closing: list[Informer] = []
+        self._crds: Informer | None = None
         self._synced = False
 
-    def subscribe(self, handler: Handler) -> ListWatch:
+    def subscribe(self, handler: Handler) -> Informer:
         """Call a handler for every change of any object; return the informer of CRDs, on which it depends."""
         self._handlers.append(handler)
         for monitor in (*self._monitors.values(), *self._unserved.values()):
@@ -97,7 +97,7 @@ class EveryKind:
         """Return the objects of a kind in a namespace."""
         return self._monitors[kind].list(namespace)
 
-    def kind_holding(self, obj: ReadOnlyObject) -> ServedKind | None:
+    def find_kind_of_object(self, obj: ReadOnlyObject) -> ServedKind | None:
         """Return the kind whose monitor holds this very object."""
         return next((kind for kind, monitor in self._monitors.items() if monitor.holds(obj)), None)
 
@@ -114,7 +114,7 @@ class EveryKind:
 
     def _start_monitor(self, kind: ServedKind) -> None:
         """Start the monitor of a kind, with all handlers."""
-        monitor = ListWatch(
+        monitor = Informer(
             self._client,
             kind.name,
             self._clock,
@@ -166,10 +166,10 @@ class EveryKind:
         kind, monitor = next((kind, one) for kind, one in self._monitors.items() if one.ready())
         await self._step_monitor(kind, monitor)
         if not self._synced and self.synced():
-            for signal in self.synced_bells:
+            for signal in self.synced_signals:
                 signal.ring()
 
-    async def _step_monitor(self, kind: ServedKind, monitor: ListWatch) -> None:
+    async def _step_monitor(self, kind: ServedKind, monitor: Informer) -> None:
         try:
             await monitor.step()
         except NotServed:

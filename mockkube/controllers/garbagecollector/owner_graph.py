@@ -101,7 +101,7 @@ class OwnerGraph:
         """Return whether an owner is known not to exist."""
         return identity in self._absent
 
-    def note_absent(self, identity: Identity) -> None:
+    def add_absent(self, identity: Identity) -> None:
         """Remember that an owner does not exist."""
         self._absent[identity] = None
 
@@ -177,7 +177,7 @@ class OwnerGraph:
         if node is not None:
             self._remove_node(node, identity_of(obj))
 
-    def found_missing(self, identity: Identity) -> None:
+    def process_virtual_deletion(self, identity: Identity) -> None:
         """Remove an object that does not exist on the server, even if it was observed before."""
         node = self.vertices.get(identity.uid)
         if node is None:
@@ -206,7 +206,7 @@ class OwnerGraph:
 
     def _check_dependents_of_absent(self, identity: Identity, dependents: Iterable[Vertex]) -> None:
         for dependent in dependents:
-            self.note_absent(identity)
+            self.add_absent(identity)
             self._attempt_to_delete(dependent.identity.uid)
 
     def _remove_node(self, vertex: Vertex, identity: Identity) -> None:
@@ -215,7 +215,7 @@ class OwnerGraph:
         self._remove_dependent_from_owners(vertex, [owner["uid"] for owner in vertex.owners])
         if vertex.dependents:
             # Dependents are checked next: the cache saves each of them a request for the owner.
-            self.note_absent(identity)
+            self.add_absent(identity)
         for dependent in vertex.dependents:
             self._attempt_to_delete(dependent)
         for owner in vertex.owners:

@@ -9,7 +9,7 @@ from typing import Final
 
 from mockkube.api.catalogue import KINDS, KindInfo
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import ListWatch
+from mockkube.client.cache import Informer
 
 DEFINITION: Final = "CustomResourceDefinition"
 
@@ -59,7 +59,7 @@ def established(definition: ReadOnlyObject) -> bool:
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 
-def custom_kinds(definitions: ListWatch) -> Iterator[ServedKind]:
+def custom_kinds(definitions: Informer) -> Iterator[ServedKind]:
     """Yield the served kinds of all CRDs."""
     for definition in definitions.list():
         if established(definition) and (kind := custom_kind(definition)).versions:

@@ -57,7 +57,7 @@ def seconds_left(failures: int, last: datetime | None, now: datetime) -> float:
     return max(seconds - (now - last).total_seconds(), 0.0)
 
 
-def index_seconds_left(replaced: ReadOnlyObject | None, now: datetime) -> float:
+def index_remaining_backoff_seconds(replaced: ReadOnlyObject | None, now: datetime) -> float:
     """Return the remaining backoff of an index; `replaced` is its last failed pod."""
     if replaced is None:
         return 0.0

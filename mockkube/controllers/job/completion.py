@@ -12,14 +12,14 @@ from mockkube.api.conditions import find_condition
 from mockkube.api.times import add_seconds, parse_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.framework.controller_ref_manager import terminating
-from mockkube.controllers.job.pod_counts import UNCOUNTED_MAX, Tally
+from mockkube.controllers.job.pod_counts import UNCOUNTED_MAX, JobPodCounts
 from mockkube.controllers.job.pods import index_of, phase_of, valid_index_of
-from mockkube.controllers.job.policies import judge_failure, success_rule
+from mockkube.controllers.job.policies import match_pod_failure_policy, match_success_policy
 from mockkube.controllers.job.rules import (
     Rules,
     completions_of,
+    has_backoff_limit_per_index,
     is_indexed,
-    is_limited_per_index,
     is_suspended,
     true_condition,
 )
@@ -48,7 +48,7 @@ def set_condition(status: Object, wanted: Object) -> bool:
     return True
 
 
-def verdict(tally: Tally, now: datetime) -> ReadOnlyObject | None:
+def verdict(tally: JobPodCounts, now: datetime) -> ReadOnlyObject | None:
     """Return the condition with which a job is to finish; None while it goes on."""
     # A decision that is in the status already stands, whatever the pods look like now.
     if (met := true_condition(tally.status, SUCCESS)) is not None:
@@ -56,14 +56,14 @@ def verdict(tally: Tally, now: datetime) -> ReadOnlyObject | None:
     if (target := true_condition(tally.status, FAILURE)) is not None:
         return condition("Failed", "True", target.get("reason", ""), target.get("message", ""), now)
     for pod in tally.pods:
-        if tally.is_failed(pod) and (message := judge_failure(tally.job, pod).message):
+        if tally.is_failed(pod) and (message := match_pod_failure_policy(tally.job, pod).message):
             return condition(FAILURE, "True", "PodFailurePolicy", message, now)
     failure = _find_failure(tally, now) or _find_index_failure(tally)
     if failure is not None:
         # FailureTarget stands in until all pods have terminated; only then may the job become Failed.
-        kind = FAILURE if tally.rules.ends_late else "Failed"
+        kind = FAILURE if tally.rules.delays_terminal_condition else "Failed"
         return condition(kind, "True", failure.reason, failure.message, now)
-    if is_indexed(tally.job) and (rule := success_rule(tally.job, tally.done)) is not None:
+    if is_indexed(tally.job) and (rule := match_success_policy(tally.job, tally.done)) is not None:
         return condition(SUCCESS, "True", "SuccessPolicy", f"Matched rules at index {rule}", now)
     return None
 
@@ -74,7 +74,7 @@ class _JobFailure:
     message: str
 
 
-def _find_failure(tally: Tally, now: datetime) -> _JobFailure | None:
+def _find_failure(tally: JobPodCounts, now: datetime) -> _JobFailure | None:
     spec = tally.job["spec"]
     if tally.failed > spec["backoffLimit"] or _is_past_backoff_limit(tally):
         return _JobFailure("BackoffLimitExceeded", "Job has reached the specified backoff limit")
@@ -84,7 +84,7 @@ def _find_failure(tally: Tally, now: datetime) -> _JobFailure | None:
     return None
 
 
-def _find_index_failure(tally: Tally) -> _JobFailure | None:
+def _find_index_failure(tally: JobPodCounts) -> _JobFailure | None:
     if not is_indexed(tally.job) or not tally.lost:
         return None
     failed_max = tally.job["spec"].get("maxFailedIndexes")
@@ -97,7 +97,7 @@ def _find_index_failure(tally: Tally) -> _JobFailure | None:
     return None
 
 
-def _is_past_backoff_limit(tally: Tally) -> bool:
+def _is_past_backoff_limit(tally: JobPodCounts) -> bool:
     spec = tally.job["spec"]
     if spec["template"]["spec"].get("restartPolicy") != "OnFailure":
         return False
@@ -119,7 +119,7 @@ def seconds_to_deadline(job: ReadOnlyObject, status: ReadOnlyObject, now: dateti
     return (add_seconds(parse_time(start), seconds) - now).total_seconds()
 
 
-def is_complete(tally: Tally) -> bool:
+def is_complete(tally: JobPodCounts) -> bool:
     """Return whether a job has enough successes and no active pods."""
     completions = tally.job["spec"].get("completions")
     # Without completions any success ends a work queue job, once all its workers have finished.
@@ -129,12 +129,12 @@ def is_complete(tally: Tally) -> bool:
 
 def completion(rules: Rules, now: datetime) -> Object:
     """Return the condition of a job that has reached its completions."""
-    kind = SUCCESS if rules.ends_late else "Complete"
+    kind = SUCCESS if rules.delays_terminal_condition else "Complete"
     return condition(kind, "True", "CompletionsReached", "Reached expected number of succeeded pods", now)
 
 
 @dataclass(slots=True)
-class Release:
+class PodsToUntrack:
     """Pods to remove the tracking finalizer from, with the effects on the status."""
 
     pods: list[ReadOnlyObject] = field(default_factory=list)
@@ -148,9 +148,9 @@ class Release:
     partial: bool = False
 
 
-def release(tally: Tally, end: ReadOnlyObject | None) -> Release:
+def release(tally: JobPodCounts, end: ReadOnlyObject | None) -> PodsToUntrack:
     """Record finished pods in the status, and return those whose finalizer can be removed."""
-    untrack = Release()
+    untrack = PodsToUntrack()
     for pod in _sort_by_index(tally):
         if not tally.is_pending(pod) or not _can_remove_finalizer(tally, pod, end):
             continue
@@ -169,7 +169,7 @@ def release(tally: Tally, end: ReadOnlyObject | None) -> Release:
     return untrack
 
 
-def _sort_by_index(tally: Tally) -> Iterable[ReadOnlyObject]:
+def _sort_by_index(tally: JobPodCounts) -> Iterable[ReadOnlyObject]:
     if not is_indexed(tally.job):
         return tally.pods
     # Pods without an index come first, as upstream sorts them.
@@ -177,18 +177,18 @@ def _sort_by_index(tally: Tally) -> Iterable[ReadOnlyObject]:
     return sorted(tally.pods, key=lambda pod: unknown if (index := index_of(pod)) is None else index)
 
 
-def _can_remove_finalizer(tally: Tally, pod: ReadOnlyObject, end: ReadOnlyObject | None) -> bool:
+def _can_remove_finalizer(tally: JobPodCounts, pod: ReadOnlyObject, end: ReadOnlyObject | None) -> bool:
     if terminating(tally.job) or end is not None or phase_of(pod) == "Succeeded":
         return True
     if not tally.is_failed(pod):
         return False
     index = index_of(pod)
     # The last failed pod of an index carries the failure count for its replacement, so it must not disappear first.
-    is_delayed = is_limited_per_index(tally.job) and index in tally.waiting
+    is_delayed = has_backoff_limit_per_index(tally.job) and index in tally.waiting
     return not is_delayed or tally.waiting[index or 0]["metadata"]["uid"] != pod["metadata"]["uid"]
 
 
-def _record_success(tally: Tally, pod: ReadOnlyObject, done: Release) -> None:
+def _record_success(tally: JobPodCounts, pod: ReadOnlyObject, done: PodsToUntrack) -> None:
     if not is_indexed(tally.job):
         if not tally.is_uncounted(pod, "succeeded"):
             tally.uncounted("succeeded").append(pod["metadata"]["uid"])
@@ -200,10 +200,10 @@ def _record_success(tally: Tally, pod: ReadOnlyObject, done: Release) -> None:
         done.changed = True
 
 
-def _record_failure(tally: Tally, pod: ReadOnlyObject, done: Release) -> None:
-    if tally.is_uncounted(pod, "failed") or not tally.asks_for(pod):
+def _record_failure(tally: JobPodCounts, pod: ReadOnlyObject, done: PodsToUntrack) -> None:
+    if tally.is_uncounted(pod, "failed") or not tally.counts_for_job(pod):
         return
-    policy_result = judge_failure(tally.job, pod)
+    policy_result = match_pod_failure_policy(tally.job, pod)
     done.actions += [policy_result.action] if policy_result.action else []
     # A failure that the policy ignores lets the pod go without counting it.
     if policy_result.counts:
@@ -211,7 +211,7 @@ def _record_failure(tally: Tally, pod: ReadOnlyObject, done: Release) -> None:
         done.changed = True
 
 
-def _update_indexes(tally: Tally) -> bool:
+def _update_indexes(tally: JobPodCounts) -> bool:
     status, completed = tally.status, str(tally.done)
     failed = None if tally.lost is None else str(tally.lost)
     changed = completed != status.get("completedIndexes", "") or failed != status.get("failedIndexes")
@@ -219,7 +219,7 @@ def _update_indexes(tally: Tally) -> bool:
     return changed
 
 
-def announce(tally: Tally, end: ReadOnlyObject) -> bool:
+def add_interim_condition(tally: JobPodCounts, end: ReadOnlyObject) -> bool:
     """Add an interim condition before pods are deleted for it; return whether it is new."""
     kind = end["type"]
     new = kind == FAILURE or (kind == SUCCESS and true_condition(tally.status, SUCCESS) is None)
@@ -234,12 +234,12 @@ def final(end: ReadOnlyObject, now: datetime) -> ReadOnlyObject:
     return end if kind is None else condition(kind, "True", end.get("reason", ""), end.get("message", ""), now)
 
 
-def enact(tally: Tally, end: ReadOnlyObject, now: datetime) -> bool:
+def enact_job_finished(tally: JobPodCounts, end: ReadOnlyObject, now: datetime) -> bool:
     """Set the final condition once all pods are counted and gone; return whether it was set."""
     if tally.uncounted("succeeded") or tally.uncounted("failed"):
         return False
     # A finished job must not have running pods any more: others may start to use what they hold.
-    if tally.rules.ends_late and tally.terminating > 0:
+    if tally.rules.delays_terminal_condition and tally.terminating > 0:
         return False
     set_condition(tally.status, condition(end["type"], "True", end.get("reason", ""), end.get("message", ""), now))
     if end["type"] == "Complete":

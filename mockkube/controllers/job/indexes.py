@@ -16,7 +16,7 @@ _DIGITS_MAX: Final = 19
 Range = tuple[int, int]
 
 
-def read_integer(text: str) -> int | None:
+def parse_integer(text: str) -> int | None:
     """Return the 64-bit number in a text, by Go's rules; None if there is none."""
     # The length is checked first: Python refuses to convert numbers of thousands of digits.
     if not _INTEGER.fullmatch(text) or len(text.lstrip("+-0")) > _DIGITS_MAX:
@@ -53,7 +53,7 @@ class Intervals:
     def __str__(self) -> str:
         return ",".join(_format_range(first, last) for first, last in self.ranges)
 
-    def shared_with(self, other: "Intervals") -> int:
+    def count_shared(self, other: "Intervals") -> int:
         """Return the number of indexes in both."""
         return sum(
             max(min(last, other_last) - max(first, other_first) + 1, 0)
@@ -76,8 +76,8 @@ class Intervals:
 def _parse_ranges(text: str, completions: int) -> Iterator[Range]:
     for part in text.split(",") if text else ():
         first_text, dash, last_text = part.partition("-")
-        first = read_integer(first_text)
-        last = read_integer(last_text) if dash else first
+        first = parse_integer(first_text)
+        last = parse_integer(last_text) if dash else first
         if first is None or last is None:
             continue
         if first >= completions:

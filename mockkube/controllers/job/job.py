@@ -12,16 +12,21 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.controllers.framework.consistency_store import OwnWrites, Watched
+from mockkube.controllers.framework.consistency_store import ConsistencyStore, TrackedInformer
 from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
-from mockkube.controllers.framework.controller_ref_manager import Claims, terminating
+from mockkube.controllers.framework.controller_ref_manager import ControllerRefManager, terminating
 from mockkube.controllers.framework.expectations import Expectations
-from mockkube.controllers.framework.owner_index import Heirs, candidates, owner_in, selector_of
+from mockkube.controllers.framework.owner_index import (
+    OwnedObjectHandler,
+    candidates,
+    resolve_controller_ref,
+    selector_of,
+)
 from mockkube.controllers.job.completion import (
-    announce,
+    add_interim_condition,
     completion,
     condition,
-    enact,
+    enact_job_finished,
     final,
     is_complete,
     release,
@@ -30,22 +35,22 @@ from mockkube.controllers.job.completion import (
     verdict,
 )
 from mockkube.controllers.job.metrics import JobMetrics
-from mockkube.controllers.job.orphan_pods import JobOrphans
-from mockkube.controllers.job.pod_control import BATCH_SECONDS, JobHand, Sync
-from mockkube.controllers.job.pod_counts import tally_of
-from mockkube.controllers.job.pods import TRACKING, UNTRACKED, is_tracked
+from mockkube.controllers.job.orphan_pods import JobOrphanPodController
+from mockkube.controllers.job.pod_control import BATCH_SECONDS, JobPodControl, JobSyncContext
+from mockkube.controllers.job.pod_counts import count_job_pods
+from mockkube.controllers.job.pods import REMOVE_FINALIZER_PATCH, TRACKING, is_tracked
 from mockkube.controllers.job.rules import (
     API_VERSION,
+    BACKOFF_SECONDS,
+    BACKOFF_SECONDS_MAX,
     KIND,
-    LIMITS_SECONDS,
-    LIMITS_SECONDS_MAX,
     Rules,
-    end_of,
+    finished_type,
     is_suspended,
 )
-from mockkube.controllers.job.state import JobMemory
-from mockkube.controllers.pods.pod_control import PodHand
-from mockkube.runtime.rate_limits import ItemExponentialFailure, RateLimiter
+from mockkube.controllers.job.state import JobState
+from mockkube.controllers.pods.pod_control import PodControl
+from mockkube.runtime.rate_limits import ItemExponentialFailureRateLimiter, RateLimiter
 
 
 class Jobs(Controller):
@@ -57,11 +62,11 @@ class Jobs(Controller):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self._features = Rules.of(setting.capabilities)
-        self._state = JobMemory()
+        self._state = JobState()
         self._metrics = JobMetrics(setting.metrics)
         self._expectations = Expectations(self.clock)
         self.jobs = self.follow(KIND, self._on_job_change)
-        self._pod_handler = Heirs(
+        self._pod_handler = OwnedObjectHandler(
             self.jobs,
             KIND,
             added=self._on_pod_add,
@@ -69,13 +74,13 @@ class Jobs(Controller):
             deleted=self._on_pod_delete,
         )
         self.pods = self.follow("Pod", self._on_pod_change)
-        tracked = (Watched(self.pods, "", "pods"), Watched(self.jobs, "batch", "jobs"))
+        tracked = (TrackedInformer(self.pods, "", "pods"), TrackedInformer(self.jobs, "batch", "jobs"))
         checks_consistency = setting.capabilities.enabled("StaleControllerConsistencyJob")
-        self._consistency_store = OwnWrites(
+        self._consistency_store = ConsistencyStore(
             self.clock, "job_controller", setting.metrics, tracked if checks_consistency else ()
         )
-        self._pod_control = JobHand(
-            pods=PodHand(self.client, self.events),
+        self._pod_control = JobPodControl(
+            pods=PodControl(self.client, self.events),
             expectations=self._expectations,
             writes=self._consistency_store,
             keys=self.keys,
@@ -85,20 +90,20 @@ class Jobs(Controller):
 
     def limits(self) -> RateLimiter:
         """Return the rate limiter for failed jobs."""
-        return ItemExponentialFailure(LIMITS_SECONDS, LIMITS_SECONDS_MAX)
+        return ItemExponentialFailureRateLimiter(BACKOFF_SECONDS, BACKOFF_SECONDS_MAX)
 
     def _on_pod_change(self, change: Change) -> None:
         pod = change.object
-        self._metrics.pod_changed(change.old, None if change.type is EventType.DELETED else pod)
+        self._metrics.record_pod_change(change.old, None if change.type is EventType.DELETED else pod)
         if change.type is EventType.DELETED or not is_tracked(pod):
             # The finalizer is gone, whichever job the pod belongs to by now.
             for one in (pod, change.old):
-                if one is not None and (job := owner_in(self.jobs, KIND, one)) is not None:
-                    self._state.seen_released(key_of(job), pod["metadata"]["uid"])
+                if one is not None and (job := resolve_controller_ref(self.jobs, KIND, one)) is not None:
+                    self._state.finalizer_removal_observed(key_of(job), pod["metadata"]["uid"])
         self._pod_handler.heed(change)
 
     def _on_pod_add(self, key: Key, pod: ReadOnlyObject) -> None:
-        self._expectations.creation_seen(key)
+        self._expectations.creation_observed(key)
         # Pods come and finish in bursts: one sync a second suffices for all of them.
         self.keys.add_after(key, BATCH_SECONDS)
 
@@ -106,7 +111,7 @@ class Jobs(Controller):
         self.keys.add_after(key, BATCH_SECONDS)
 
     def _on_pod_delete(self, key: Key, pod: ReadOnlyObject) -> None:
-        self._expectations.deletion_seen(key, pod["metadata"]["uid"])
+        self._expectations.deletion_observed(key, pod["metadata"]["uid"])
         self.keys.add_after(key, BATCH_SECONDS)
 
     def _on_job_change(self, change: Change) -> None:
@@ -114,11 +119,11 @@ class Jobs(Controller):
         if change.type is not EventType.MODIFIED:
             self.keys.add(key)
         if change.type is EventType.ADDED and self._features.managed_by:
-            self._metrics.came(job)
+            self._metrics.record_new_job(job)
         if change.type is EventType.DELETED:
-            self._state.seen_ended(job["metadata"]["uid"])
-            self._state.forget_streak(key)
-        if change.old is not None and change.type is EventType.MODIFIED and not end_of(job):
+            self._state.finished_observed(job["metadata"]["uid"])
+            self._state.remove_backoff(key)
+        if change.old is not None and change.type is EventType.MODIFIED and not finished_type(job):
             self._on_job_update(key, job, change.old)
 
     def _on_job_update(self, key: Key, job: ReadOnlyObject, old: ReadOnlyObject) -> None:
@@ -141,11 +146,11 @@ class Jobs(Controller):
             self._state.forget(key)
             return DONE
         uid = job["metadata"]["uid"]
-        if self._features.is_someone_elses(job):
+        if self._features.is_managed_externally(job):
             return DONE
-        if end_of(job):
-            self._state.forget_streak(key)
-            self._state.seen_ended(uid)
+        if finished_type(job):
+            self._state.remove_backoff(key)
+            self._state.finished_observed(uid)
             return DONE
         # The informer may still show a job as running that this controller has just finished.
         if not self._state.has_ended(uid):
@@ -155,11 +160,11 @@ class Jobs(Controller):
     async def _sync_job(self, key: Key, job: ReadOnlyObject) -> None:
         """Count the pods of a job, process it and record metrics."""
         begun, settled = self.clock.monotonic(), self._expectations.satisfied(key)
-        pod_counts = tally_of(job, await self._claim_pods(job), self._features, self._state.released(key))
+        pod_counts = count_job_pods(job, await self._claim_pods(job), self._features, self._state.released(key))
         if not pod_counts.status.get("startTime") and not is_suspended(job):
             pod_counts.status["startTime"] = render_time(self.clock.now())
         streak = self._state.streak(key).after(pod_counts.new_succeeded, pod_counts.new_failed)
-        sync = Sync(key, pod_counts, streak, settled)
+        sync = JobSyncContext(key, pod_counts, streak, settled)
         failed = True
         try:
             await self._process_job(sync)
@@ -167,7 +172,7 @@ class Jobs(Controller):
         finally:
             self._metrics.synced(job, sync.action, self.clock.monotonic() - begun, failed=failed)
 
-    async def _process_job(self, sync: Sync) -> None:
+    async def _process_job(self, sync: JobSyncContext) -> None:
         """Finish a job or manage its pods, then track finished pods."""
         now = self.clock.now()
         sync.end = verdict(sync.tally, now)
@@ -185,20 +190,20 @@ class Jobs(Controller):
 
     async def _claim_pods(self, job: ReadOnlyObject) -> list[ReadOnlyObject]:
         selector, uid = selector_of(job), job["metadata"]["uid"]
-        claims = Claims(self.client, "Pod", job, KIND, API_VERSION, finalizers=(TRACKING,))
+        claims = ControllerRefManager(self.client, "Pod", job, KIND, API_VERSION, finalizers=(TRACKING,))
         pods = await claims.claim(
             candidates(self.pods, job), lambda pod: selector.matches(pod["metadata"].get("labels") or {})
         )
         return [pod if _is_owned(pod, uid) else _with_finalizer(pod) for pod in pods]
 
-    async def _delete_active_pods(self, sync: Sync) -> None:
+    async def _delete_active_pods(self, sync: JobSyncContext) -> None:
         """Delete the active pods of a job that is to finish; it finishes once all are terminating."""
         pod_counts = sync.tally
         await self._pod_control.delete(sync, pod_counts.active_pods, untrack=False)
         if pod_counts.active > 0 or not sync.settled:
             sync.end = None
 
-    async def _manage_pods(self, sync: Sync) -> None:
+    async def _manage_pods(self, sync: JobSyncContext) -> None:
         managed = sync.settled and not terminating(sync.job)
         if managed:
             await self._pod_control.manage(sync)
@@ -207,14 +212,14 @@ class Jobs(Controller):
         elif managed:
             sync.flush = self._update_suspended_condition(sync)
 
-    def _update_suspended_condition(self, sync: Sync) -> bool:
+    def _update_suspended_condition(self, sync: JobSyncContext) -> bool:
         """Set condition Suspended and return whether it changed."""
         now, status = self.clock.now(), sync.tally.status
         if is_suspended(sync.job):
             new = set_condition(status, condition("Suspended", "True", "JobSuspended", "Job suspended", now))
             if new:
                 self.events.record(sync.job, NORMAL, "Suspended", "Job suspended")
-                if self._features.resets_start:
+                if self._features.clears_start_time:
                     status.pop("startTime", None)
             return new
         new = set_condition(status, condition("Suspended", "False", "JobResumed", "Job resumed", now))
@@ -223,7 +228,7 @@ class Jobs(Controller):
             status["startTime"] = render_time(now)
         return new
 
-    def _update_counts(self, sync: Sync) -> None:
+    def _update_counts(self, sync: JobSyncContext) -> None:
         pod_counts, status = sync.tally, sync.tally.status
         counts: Object = {"active": pod_counts.active, "ready": pod_counts.ready}
         if self._features.replacement_policy:
@@ -234,7 +239,7 @@ class Jobs(Controller):
         status.pop("terminating", None)
         status.update(counts)
 
-    async def _track_status_and_remove_finalizers(self, sync: Sync) -> None:
+    async def _track_status_and_remove_finalizers(self, sync: JobSyncContext) -> None:
         """Write finished pods to the status, remove their finalizers, count them, finish the job."""
         pod_counts, now = sync.tally, self.clock.now()
         pending = {pod["metadata"]["uid"]: None for pod in pod_counts.pods if pod_counts.is_pending(pod)}
@@ -247,45 +252,47 @@ class Jobs(Controller):
         sync.flush = released.changed or sync.flush
         end = sync.end
         if end is not None:
-            sync.flush = announce(pod_counts, end) or sync.flush
+            sync.flush = add_interim_condition(pod_counts, end) or sync.flush
             end = final(end, now)
         if sync.flush:
             await self._update_status(sync)
-            self._state.remember_streak(sync.key, sync.streak)
+            self._state.store_backoff(sync.key, sync.streak)
         error = await self._remove_finalizers(sync, released.pods, pending)
         sync.flush = pod_counts.exchange(pending)
         if error is not None:
             if sync.flush:
                 await self._update_status(sync)
             raise error
-        ended = end is not None and not released.partial and enact(pod_counts, end, now)
+        ended = end is not None and not released.partial and enact_job_finished(pod_counts, end, now)
         if ended or sync.flush:
             await self._update_status(sync)
         if ended and end is not None:
             self._record_job_finished(sync.job, end)
             self._metrics.ended(sync.job, end)
-            self._state.expect_ended(sync.job["metadata"]["uid"])
+            self._state.expect_finished(sync.job["metadata"]["uid"])
 
     async def _remove_finalizers(
-        self, sync: Sync, pods: Sequence[ReadOnlyObject], pending: dict[str, None]
+        self, sync: JobSyncContext, pods: Sequence[ReadOnlyObject], pending: dict[str, None]
     ) -> ApiError | None:
         """Remove the finalizer of pods; those without it are removed from `pending`."""
         first: ApiError | None = None
         # Until the informer shows the removal, these pods must not be treated as still having the finalizer.
-        self._state.expect_released(sync.key, [pod["metadata"]["uid"] for pod in pods])
+        self._state.expect_finalizer_removals(sync.key, [pod["metadata"]["uid"] for pod in pods])
         for pod in pods:
             uid = pod["metadata"]["uid"]
             try:
-                self._consistency_store.wrote(sync.key, "Pod", await self.client.patch("Pod", key_of(pod), UNTRACKED))
+                self._consistency_store.wrote(
+                    sync.key, "Pod", await self.client.patch("Pod", key_of(pod), REMOVE_FINALIZER_PATCH)
+                )
             except ApiError as error:
-                self._state.seen_released(sync.key, uid)
+                self._state.finalizer_removal_observed(sync.key, uid)
                 if not isinstance(error, NotFound):
                     first = first or error
                     continue
             pending.pop(uid, None)
         return first
 
-    async def _update_status(self, sync: Sync) -> None:
+    async def _update_status(self, sync: JobSyncContext) -> None:
         before = sync.job.get("status") or {}
         changed = {**sync.job, "status": sync.tally.status}
         sync.tally.job = await self.client.update(KIND, changed, subresource="status")
@@ -318,4 +325,4 @@ def _with_finalizer(pod: ReadOnlyObject) -> ReadOnlyObject:
 def build(setting: Setting) -> Iterable[Controller]:
     """Return the queue of jobs and the queue of orphaned pods."""
     yield Jobs(setting)
-    yield JobOrphans(setting)
+    yield JobOrphanPodController(setting)

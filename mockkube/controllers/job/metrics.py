@@ -9,9 +9,9 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.controllers.job.indexes import Intervals
-from mockkube.controllers.job.pod_counts import Tally
+from mockkube.controllers.job.pod_counts import JobPodCounts
 from mockkube.controllers.job.pods import is_tracked, phase_of
-from mockkube.controllers.job.rules import ITSELF, completions_of, is_indexed, is_limited_per_index
+from mockkube.controllers.job.rules import JOB_CONTROLLER_NAME, completions_of, has_backoff_limit_per_index, is_indexed
 from mockkube.controllers.pods.status_writer import FINISHED
 
 _SUBSYSTEM: Final = "job_controller"
@@ -70,10 +70,10 @@ class JobMetrics:
         result = "succeeded" if end["type"] == "Complete" else "failed"
         self._ended.labels(_completion_mode(job), result, end.get("reason", "")).inc()
 
-    def came(self, job: ReadOnlyObject) -> None:
+    def record_new_job(self, job: ReadOnlyObject) -> None:
         """Count a new job if another controller manages it."""
-        controller = job["spec"].get("managedBy", ITSELF)
-        if controller != ITSELF:
+        controller = job["spec"].get("managedBy", JOB_CONTROLLER_NAME)
+        if controller != JOB_CONTROLLER_NAME:
             self._managed_externally.labels(controller).inc()
 
     def counted(self, job: ReadOnlyObject, before: ReadOnlyObject, after: ReadOnlyObject) -> None:
@@ -85,7 +85,7 @@ class JobMetrics:
             self._pods.labels(_completion_mode(job), result).inc(max(number, 0))
 
     def _count_indexes(self, job: ReadOnlyObject, before: ReadOnlyObject, after: ReadOnlyObject) -> int:
-        limit = "perIndex" if is_limited_per_index(job) else "global"
+        limit = "perIndex" if has_backoff_limit_per_index(job) else "global"
         grown = {}
         for result, name in zip(_RESULTS, ("completedIndexes", "failedIndexes"), strict=True):
             was, now = (len(Intervals.parse(one.get(name) or "", completions_of(job))) for one in (before, after))
@@ -99,7 +99,7 @@ class JobMetrics:
         """Count a failed pod that the failure policy handled."""
         self._failure_policy.labels(action).inc()
 
-    def created(self, tally: Tally, *, failed: bool) -> None:
+    def created(self, tally: JobPodCounts, *, failed: bool) -> None:
         """Count the creation of a pod."""
         reason = "new"
         if tally.rules.replacement_policy:
@@ -112,7 +112,7 @@ class JobMetrics:
             self._created.labels(reason, "failed").inc()
         self._created.labels(reason, "succeeded").inc()  # as upstream: failed ones are counted here as well
 
-    def pod_changed(self, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
+    def record_pod_change(self, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
         """Count pods that finished and still have the tracking finalizer, and those that lost it."""
         was, now = (pod is not None and is_tracked(pod) and phase_of(pod) in FINISHED for pod in (old, new))
         if was != now:

@@ -12,13 +12,13 @@ from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
 from mockkube.controllers.framework.controller_ref_manager import controller_of, terminating
-from mockkube.controllers.framework.owner_index import owner_in, selector_of
-from mockkube.controllers.job.pods import UNTRACKED, is_tracked
-from mockkube.controllers.job.rules import API_VERSION, KIND, LIMITS_SECONDS, LIMITS_SECONDS_MAX, Rules, end_of
-from mockkube.runtime.rate_limits import ItemExponentialFailure, RateLimiter
+from mockkube.controllers.framework.owner_index import resolve_controller_ref, selector_of
+from mockkube.controllers.job.pods import REMOVE_FINALIZER_PATCH, is_tracked
+from mockkube.controllers.job.rules import API_VERSION, BACKOFF_SECONDS, BACKOFF_SECONDS_MAX, KIND, Rules, finished_type
+from mockkube.runtime.rate_limits import ItemExponentialFailureRateLimiter, RateLimiter
 
 
-class JobOrphans(Controller):
+class JobOrphanPodController(Controller):
     """Controller of orphaned pods of jobs; keys are pods."""
 
     name: ClassVar[str] = "job-controller/orphans"
@@ -34,7 +34,7 @@ class JobOrphans(Controller):
 
     def limits(self) -> RateLimiter:
         """Return the rate limiter for failed pods."""
-        return ItemExponentialFailure(LIMITS_SECONDS, LIMITS_SECONDS_MAX)
+        return ItemExponentialFailureRateLimiter(BACKOFF_SECONDS, BACKOFF_SECONDS_MAX)
 
     def _on_pod_change(self, change: Change) -> None:
         pod = change.object
@@ -46,13 +46,13 @@ class JobOrphans(Controller):
             self.keys.add(key_of(pod))
 
     def _has_no_unfinished_job(self, pod: ReadOnlyObject) -> bool:
-        job = owner_in(self.jobs, KIND, pod)
-        return job is None or bool(end_of(job))
+        job = resolve_controller_ref(self.jobs, KIND, pod)
+        return job is None or bool(finished_type(job))
 
     def _on_job_change(self, change: Change) -> None:
         job = change.object
         # Also on ADDED: jobs may have been deleted or finished while the controller was down.
-        if change.type is not EventType.DELETED and (change.type is EventType.ADDED or not end_of(job)):
+        if change.type is not EventType.DELETED and (change.type is EventType.ADDED or not finished_type(job)):
             return
         selector = selector_of(job)
         for pod in self.pods.list(job["metadata"]["namespace"]):
@@ -68,9 +68,9 @@ class JobOrphans(Controller):
         if reference is not None:
             if (reference["kind"], reference["apiVersion"]) != (KIND, API_VERSION):
                 return DONE
-            job = owner_in(self.jobs, KIND, pod)
-            if job is not None and (self._features.is_someone_elses(job) or not end_of(job)):
+            job = resolve_controller_ref(self.jobs, KIND, pod)
+            if job is not None and (self._features.is_managed_externally(job) or not finished_type(job)):
                 return DONE
         with suppress(NotFound):
-            await self.client.patch("Pod", key, UNTRACKED)
+            await self.client.patch("Pod", key, REMOVE_FINALIZER_PATCH)
         return DONE

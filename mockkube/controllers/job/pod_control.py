@@ -10,16 +10,23 @@ from typing import Final
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
-from mockkube.controllers.framework.consistency_store import OwnWrites
+from mockkube.controllers.framework.consistency_store import ConsistencyStore
 from mockkube.controllers.framework.expectations import Expectations
-from mockkube.controllers.framework.slow_start import slow_start
-from mockkube.controllers.job.backoff import Streak, index_seconds_left
+from mockkube.controllers.framework.slow_start import slow_start_batch
+from mockkube.controllers.job.backoff import Streak, index_remaining_backoff_seconds
 from mockkube.controllers.job.metrics import JobMetrics
-from mockkube.controllers.job.pod_counts import Tally
-from mockkube.controllers.job.pods import UNTRACKED, failure_annotations, is_tracked, new_pod, surplus, template_of
-from mockkube.controllers.job.policies import judge_failure
-from mockkube.controllers.job.rules import is_indexed, is_limited_per_index, is_suspended
-from mockkube.controllers.pods.pod_control import PodHand, is_namespace_terminating
+from mockkube.controllers.job.pod_counts import JobPodCounts
+from mockkube.controllers.job.pods import (
+    REMOVE_FINALIZER_PATCH,
+    failure_annotations,
+    is_tracked,
+    new_pod,
+    surplus,
+    template_of,
+)
+from mockkube.controllers.job.policies import match_pod_failure_policy
+from mockkube.controllers.job.rules import has_backoff_limit_per_index, is_indexed, is_suspended
+from mockkube.controllers.pods.pod_control import PodControl, is_namespace_terminating
 from mockkube.controllers.pods.readiness import is_ready
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.work_queue import WorkQueue
@@ -31,11 +38,11 @@ BURST_MAX: Final = 500
 
 
 @dataclass(slots=True)
-class Sync:
+class JobSyncContext:
     """State of one reconciliation of a job."""
 
     key: Key
-    tally: Tally
+    tally: JobPodCounts
     streak: Streak
     # All expected creations and deletions of pods were observed.
     settled: bool
@@ -53,17 +60,17 @@ class Sync:
 
 
 @dataclass(frozen=True, slots=True)
-class JobHand:
+class JobPodControl:
     """Creates and deletes pods of jobs, with backoff and batching."""
 
-    pods: PodHand
+    pods: PodControl
     expectations: Expectations
-    writes: OwnWrites
+    writes: ConsistencyStore
     keys: WorkQueue[Key]
     clock: Clock
     metrics: JobMetrics
 
-    async def manage(self, sync: Sync) -> None:
+    async def manage(self, sync: JobSyncContext) -> None:
         """Create or delete pods until the wanted number is active."""
         job, pod_counts = sync.job, sync.tally
         wanted = 0 if is_suspended(job) else _wanted_pods(pod_counts)
@@ -76,31 +83,31 @@ class JobHand:
             self.expectations.expect_deletions(sync.key, [pod["metadata"]["uid"] for pod in surplus_pods])
             await self.delete(sync, surplus_pods, untrack=True)
             return
-        leaving = pod_counts.terminating if pod_counts.rules.replaces_terminated_only(job) else 0
+        leaving = pod_counts.terminating if pod_counts.rules.only_replaces_failed_pods(job) else 0
         missing = wanted - leaving - pod_counts.active
         if missing > 0:
             sync.action = "pods_created"
             await self._create_missing(sync, min(missing, BURST_MAX))
 
-    async def _create_missing(self, sync: Sync, count: int) -> None:
+    async def _create_missing(self, sync: JobSyncContext, count: int) -> None:
         """Create pods, or requeue the job if its backoff is not over."""
         pod_counts, now = sync.tally, self.clock.now()
         # With backoffLimitPerIndex every index has a backoff of its own.
-        left = 0.0 if is_limited_per_index(sync.job) else sync.streak.seconds_left(now)
+        left = 0.0 if has_backoff_limit_per_index(sync.job) else sync.streak.seconds_left(now)
         if left > 0:
             self.keys.add_after(sync.key, max(left, BATCH_SECONDS))
             return
         indexes: list[int | None] = [None] * count
         if is_indexed(sync.job):
-            free = pod_counts.free_indexes(count)
-            delays = {index: index_seconds_left(pod_counts.waiting.get(index), now) for index in free}
+            free = pod_counts.first_pending_indexes(count)
+            delays = {index: index_remaining_backoff_seconds(pod_counts.waiting.get(index), now) for index in free}
             indexes = [index for index in free if delays[index] <= 0]
             if free and not indexes:
                 self.keys.add_after(sync.key, max(min(delays.values()), BATCH_SECONDS))
                 return
         await self._create_pods(sync, indexes)
 
-    async def _create_pods(self, sync: Sync, indexes: Sequence[int | None]) -> None:
+    async def _create_pods(self, sync: JobSyncContext, indexes: Sequence[int | None]) -> None:
         """Create pods with these indexes in growing batches."""
         job, pod_counts, count = sync.job, sync.tally, len(indexes)
         self.expectations.expect_creations(sync.key, count)
@@ -119,31 +126,31 @@ class JobHand:
                 raise
             self.metrics.created(pod_counts, failed=False)
 
-        done = await slow_start(count, create)
+        done = await slow_start_batch(count, create)
         if done.successes < count:
-            self.expectations.creation_seen(sync.key, count - done.successes)
+            self.expectations.creation_observed(sync.key, count - done.successes)
         pod_counts.active += done.successes
         sync.error = done.error
 
-    def _failure_annotations(self, tally: Tally, index: int | None) -> dict[str, str]:
+    def _failure_annotations(self, tally: JobPodCounts, index: int | None) -> dict[str, str]:
         """Return the annotations with which a new pod continues the failure count of its index."""
-        if index is None or not is_limited_per_index(tally.job):
+        if index is None or not has_backoff_limit_per_index(tally.job):
             return {}
         replaced = tally.waiting.get(index)
-        counts = replaced is not None and judge_failure(tally.job, replaced).counts
+        counts = replaced is not None and match_pod_failure_policy(tally.job, replaced).counts
         return failure_annotations(replaced, counts=counts)
 
-    async def delete(self, sync: Sync, pods: Sequence[ReadOnlyObject], *, untrack: bool) -> None:
+    async def delete(self, sync: JobSyncContext, pods: Sequence[ReadOnlyObject], *, untrack: bool) -> None:
         """Delete pods; with `untrack` remove their finalizer first, so that they are not counted."""
         pod_counts = sync.tally
         for pod in pods:
             try:
                 if untrack and is_tracked(pod):
-                    patched = await self.pods.client.patch("Pod", key_of(pod), UNTRACKED)
+                    patched = await self.pods.client.patch("Pod", key_of(pod), REMOVE_FINALIZER_PATCH)
                     self.writes.wrote(sync.key, "Pod", patched)
                 await self.pods.delete(key_of(pod), sync.job)
             except ApiError as error:
-                self.expectations.deletion_seen(sync.key, pod["metadata"]["uid"])
+                self.expectations.deletion_observed(sync.key, pod["metadata"]["uid"])
                 if not isinstance(error, NotFound):
                     sync.error = sync.error or error
                     continue
@@ -153,7 +160,7 @@ class JobHand:
             pod_counts.ready -= is_ready(pod)
 
 
-def _wanted_pods(tally: Tally) -> int:
+def _wanted_pods(tally: JobPodCounts) -> int:
     """Return the number of pods that should be active."""
     spec = tally.job["spec"]
     completions, parallelism = spec.get("completions"), spec["parallelism"]

@@ -21,8 +21,8 @@ from mockkube.controllers.job.pods import (
     phase_of,
     valid_index_of,
 )
-from mockkube.controllers.job.policies import judge_failure
-from mockkube.controllers.job.rules import Rules, completions_of, is_indexed, is_limited_per_index
+from mockkube.controllers.job.policies import match_pod_failure_policy
+from mockkube.controllers.job.rules import Rules, completions_of, has_backoff_limit_per_index, is_indexed
 from mockkube.controllers.pods.readiness import is_active, is_ready, is_terminating
 
 # Most uids of uncounted pods in a status (upstream: MaxUncountedPods).
@@ -30,7 +30,7 @@ UNCOUNTED_MAX: Final = 500
 
 
 @dataclass(slots=True)
-class Tally:
+class JobPodCounts:
     """Pods of a job by state, and the status in the making."""
 
     job: ReadOnlyObject
@@ -57,7 +57,7 @@ class Tally:
 
     def is_failed(self, pod: ReadOnlyObject) -> bool:
         """Return whether a pod counts as failed."""
-        return is_failed(pod, terminated_only=self.rules.replaces_terminated_only(self.job))
+        return is_failed(pod, terminated_only=self.rules.only_replaces_failed_pods(self.job))
 
     def is_pending(self, pod: ReadOnlyObject) -> bool:
         """Return whether a pod's finalizer is still to be removed."""
@@ -72,13 +72,13 @@ class Tally:
         uids: list[str] = self.status["uncountedTerminatedPods"].setdefault(kind, [])
         return uids
 
-    def asks_for(self, pod: ReadOnlyObject) -> bool:
+    def counts_for_job(self, pod: ReadOnlyObject) -> bool:
         """Return whether a pod counts for the job: if indexed, its index must be below completions."""
         return not is_indexed(self.job) or valid_index_of(pod, self.job) is not None
 
     def _find_newly_finished(self, kind: str, ended: Callable[[ReadOnlyObject], bool]) -> list[ReadOnlyObject]:
         pending = (pod for pod in self.pods if self.is_pending(pod) and not self.is_uncounted(pod, kind))
-        return [pod for pod in pending if self.asks_for(pod) and ended(pod)]
+        return [pod for pod in pending if self.counts_for_job(pod) and ended(pod)]
 
     def count(self) -> None:
         """Compute all counts."""
@@ -86,7 +86,7 @@ class Tally:
         self.terminating = sum(is_terminating(pod) for pod in self.pods)
         self.new_succeeded = self._find_newly_finished("succeeded", lambda pod: phase_of(pod) == "Succeeded")
         self.new_failed = self._find_newly_finished("failed", self.is_failed)
-        counting = sum(judge_failure(self.job, pod).counts for pod in self.new_failed)
+        counting = sum(match_pod_failure_policy(self.job, pod).counts for pod in self.new_failed)
         self.succeeded = _total(self.status, "succeeded", self.uncounted("succeeded"), len(self.new_succeeded))
         self.failed = _total(self.status, "failed", self.uncounted("failed"), counting)
         if is_indexed(self.job):
@@ -97,7 +97,7 @@ class Tally:
         self.done_before = Intervals.parse(self.status.get("completedIndexes", ""), completions)
         self.done = self.done_before | self._tracked_indexes(lambda pod: phase_of(pod) == "Succeeded")
         self.succeeded = len(self.done)
-        if is_limited_per_index(self.job):
+        if has_backoff_limit_per_index(self.job):
             before = Intervals.parse(self.status.get("failedIndexes") or "", completions)
             self.lost = before | self._tracked_indexes(self._exceeds_index_limit)
             self.waiting = self._find_delayed_deletions(self.lost)
@@ -109,7 +109,7 @@ class Tally:
     def _exceeds_index_limit(self, pod: ReadOnlyObject) -> bool:
         if not self.is_failed(pod):
             return False
-        policy_result = judge_failure(self.job, pod)
+        policy_result = match_pod_failure_policy(self.job, pod)
         limit = self.job["spec"]["backoffLimitPerIndex"]
         return policy_result.action == "FailIndex" or (policy_result.counts and index_failures(pod) >= limit)
 
@@ -127,11 +127,11 @@ class Tally:
                 waiting[index] = pod
         return waiting
 
-    def free_indexes(self, count: int) -> list[int]:
+    def first_pending_indexes(self, count: int) -> list[int]:
         """Return the first `count` indexes without a pod that still need one."""
         busy = self.done | Intervals.of(indexes_of(self.active_pods)) | (self.lost or Intervals())
         # With podReplacementPolicy Failed an index waits until its terminating pod is gone.
-        if self.rules.replaces_terminated_only(self.job):
+        if self.rules.only_replaces_failed_pods(self.job):
             busy |= Intervals.of(indexes_of(pod for pod in self.pods if is_terminating(pod)))
         return busy.missing(completions_of(self.job), count)
 
@@ -157,7 +157,9 @@ def _is_later_failure(pod: ReadOnlyObject, other: ReadOnlyObject) -> bool:
     return fails_more and finished_at(pod) >= finished_at(other)
 
 
-def tally_of(job: ReadOnlyObject, pods: Iterable[ReadOnlyObject], rules: Rules, released: Collection[str]) -> Tally:
+def count_job_pods(
+    job: ReadOnlyObject, pods: Iterable[ReadOnlyObject], rules: Rules, released: Collection[str]
+) -> JobPodCounts:
     """Return the pod counts of a job."""
     status = dict(job.get("status") or {})
     uncounted = status.get("uncountedTerminatedPods") or {}
@@ -165,6 +167,6 @@ def tally_of(job: ReadOnlyObject, pods: Iterable[ReadOnlyObject], rules: Rules, 
     status["uncountedTerminatedPods"] = {kind: list(uids) for kind, uids in uncounted.items()}
     status["conditions"] = list(status.get("conditions") or ())
     all_pods = list(pods)
-    pod_counts = Tally(job, all_pods, rules, released, status, [pod for pod in all_pods if is_active(pod)])
+    pod_counts = JobPodCounts(job, all_pods, rules, released, status, [pod for pod in all_pods if is_active(pod)])
     pod_counts.count()
     return pod_counts

@@ -8,9 +8,9 @@ from typing import Final
 
 from mockkube.api.times import parse_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.controllers.job.indexes import read_integer
+from mockkube.controllers.job.indexes import parse_integer
 from mockkube.controllers.job.rules import API_VERSION, KIND, completions_of, is_indexed
-from mockkube.controllers.pods.pod_control import pod_from
+from mockkube.controllers.pods.pod_control import pod_from_template
 from mockkube.controllers.pods.readiness import is_ready, ready_since
 
 # The finalizer that keeps a pod until its job has counted it.
@@ -23,7 +23,7 @@ _GENERATED_LENGTH_MAX: Final = 58
 _INT32_MAX: Final = 2**31 - 1
 _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 # The patch that removes the tracking finalizer.
-UNTRACKED: Final[Object] = {"metadata": {"$deleteFromPrimitiveList/finalizers": [TRACKING]}}
+REMOVE_FINALIZER_PATCH: Final[Object] = {"metadata": {"$deleteFromPrimitiveList/finalizers": [TRACKING]}}
 
 
 def is_tracked(pod: ReadOnlyObject) -> bool:
@@ -46,7 +46,7 @@ def is_failed(pod: ReadOnlyObject, *, terminated_only: bool) -> bool:
 
 def index_of(pod: ReadOnlyObject) -> int | None:
     """Return the completion index of a pod; None without one."""
-    index = read_integer((pod["metadata"].get("annotations") or {}).get(INDEX, ""))
+    index = parse_integer((pod["metadata"].get("annotations") or {}).get(INDEX, ""))
     return index if index is not None and index >= 0 else None
 
 
@@ -62,7 +62,7 @@ def indexes_of(pods: Iterable[ReadOnlyObject]) -> set[int]:
 
 
 def _annotated_count(pod: ReadOnlyObject, name: str) -> int:
-    number = read_integer((pod["metadata"].get("annotations") or {}).get(name, "0"))
+    number = parse_integer((pod["metadata"].get("annotations") or {}).get(name, "0"))
     return number if number is not None and 0 <= number <= _INT32_MAX else 0
 
 
@@ -111,8 +111,8 @@ def _with_index_variable(container: ReadOnlyObject) -> Object:
 def new_pod(job: ReadOnlyObject, template: ReadOnlyObject, index: int | None, annotations: dict[str, str]) -> Object:
     """Return a pod of a job; an index sets label, annotation, name and hostname."""
     if index is None:
-        return pod_from(template, job, API_VERSION, KIND)
-    pod = pod_from(template, job, API_VERSION, KIND, labels={INDEX: str(index)})
+        return pod_from_template(template, job, API_VERSION, KIND)
+    pod = pod_from_template(template, job, API_VERSION, KIND, labels={INDEX: str(index)})
     metadata = pod["metadata"]
     metadata["annotations"] = {**metadata.get("annotations", {}), INDEX: str(index), **annotations}
     end = f"-{index}-"

@@ -13,7 +13,7 @@ from mockkube.controllers.job.rules import completions_of
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class FailurePolicyResult:
     """Result of the pod failure policy for a failed pod."""
 
     # Action of the rule that matched; empty if none did.
@@ -27,13 +27,13 @@ class Judgement:
         return self.action != "Ignore"
 
 
-def judge_failure(job: ReadOnlyObject, pod: ReadOnlyObject) -> Judgement:
+def match_pod_failure_policy(job: ReadOnlyObject, pod: ReadOnlyObject) -> FailurePolicyResult:
     """Return the result of the first rule of the failure policy that matches a pod."""
     for index, rule in enumerate((job["spec"].get("podFailurePolicy") or {}).get("rules") or ()):
         if (description := _match_rule(rule, pod)) is not None:
             message = f"{description} matching {rule['action']} rule at index {index}"
-            return Judgement(rule["action"], message if rule["action"] == "FailJob" else "")
-    return Judgement()
+            return FailurePolicyResult(rule["action"], message if rule["action"] == "FailJob" else "")
+    return FailurePolicyResult()
 
 
 def _match_rule(rule: ReadOnlyObject, pod: ReadOnlyObject) -> str | None:
@@ -67,7 +67,7 @@ def _find_failed_container(codes: ReadOnlyObject, statuses: Iterable[ReadOnlyObj
     return None
 
 
-def success_rule(job: ReadOnlyObject, succeeded: Intervals) -> int | None:
+def match_success_policy(job: ReadOnlyObject, succeeded: Intervals) -> int | None:
     """Return the index of the first rule of the success policy that is met."""
     rules = (job["spec"].get("successPolicy") or {}).get("rules") or ()
     return next((index for index, rule in enumerate(rules) if succeeded and _is_rule_met(rule, job, succeeded)), None)
@@ -78,5 +78,5 @@ def _is_rule_met(rule: ReadOnlyObject, job: ReadOnlyObject, succeeded: Intervals
     if "succeededIndexes" not in rule:
         return count is not None and len(succeeded) >= count
     required = Intervals.parse(rule["succeededIndexes"], completions_of(job))
-    shared = required.shared_with(succeeded)
+    shared = required.count_shared(succeeded)
     return bool(required) and (shared == len(required) or (count is not None and shared >= count))

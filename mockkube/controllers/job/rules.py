@@ -13,11 +13,11 @@ from mockkube.features.versions import Version
 
 KIND: Final = "Job"
 API_VERSION: Final = "batch/v1"
-ITSELF: Final = "kubernetes.io/job-controller"
+JOB_CONTROLLER_NAME: Final = "kubernetes.io/job-controller"
 ENDS: Final = ("Complete", "Failed")
-LIMITS_SECONDS: Final = 1.0
+BACKOFF_SECONDS: Final = 1.0
 # Backoff of failed syncs: 1 s at first, 1 minute at most.
-LIMITS_SECONDS_MAX: Final = 60.0
+BACKOFF_SECONDS_MAX: Final = 60.0
 # The gate of podReplacementPolicy is locked from this version on.
 _REPLACEMENT_POLICY_LOCKED: Final = Version(1, 37)
 
@@ -31,7 +31,7 @@ class Rules:
     # Another controller may manage a job.
     managed_by: bool
     # Suspending a job clears its start time.
-    resets_start: bool
+    clears_start_time: bool
 
     @classmethod
     def of(cls, capabilities: Capabilities) -> "Rules":
@@ -43,15 +43,15 @@ class Rules:
         return cls(replacement, capabilities.enabled("JobManagedBy"), resets)
 
     @property
-    def ends_late(self) -> bool:
+    def delays_terminal_condition(self) -> bool:
         """True if jobs finish only once none of their pods is running (upstream: delayTerminalCondition)."""
         return self.managed_by or self.replacement_policy
 
-    def is_someone_elses(self, job: ReadOnlyObject) -> bool:
+    def is_managed_externally(self, job: ReadOnlyObject) -> bool:
         """Return whether another controller manages a job."""
-        return self.managed_by and job["spec"].get("managedBy", ITSELF) != ITSELF
+        return self.managed_by and job["spec"].get("managedBy", JOB_CONTROLLER_NAME) != JOB_CONTROLLER_NAME
 
-    def replaces_terminated_only(self, job: ReadOnlyObject) -> bool:
+    def only_replaces_failed_pods(self, job: ReadOnlyObject) -> bool:
         """Return whether pods are replaced, and count as failed, only after they have terminated."""
         # A failure policy needs the final state of the pod, so it implies the same behavior.
         policy = job["spec"].get("podReplacementPolicy")
@@ -63,7 +63,7 @@ def is_indexed(job: ReadOnlyObject) -> bool:
     return bool(job["spec"].get("completionMode") == "Indexed")
 
 
-def is_limited_per_index(job: ReadOnlyObject) -> bool:
+def has_backoff_limit_per_index(job: ReadOnlyObject) -> bool:
     """Return whether a job limits failures per index."""
     return "backoffLimitPerIndex" in job["spec"]
 
@@ -79,7 +79,7 @@ def is_suspended(job: ReadOnlyObject) -> bool:
     return bool(job["spec"].get("suspend"))
 
 
-def end_of(job: ReadOnlyObject) -> str:
+def finished_type(job: ReadOnlyObject) -> str:
     """Return `Complete` or `Failed` for a finished job, else an empty string."""
     for condition in (job.get("status") or {}).get("conditions") or ():
         if condition["type"] in ENDS and condition["status"] == "True":

@@ -9,7 +9,7 @@ from mockkube.client.protocol import Key
 from mockkube.controllers.job.backoff import Streak
 
 
-class JobMemory:
+class JobState:
     """Backoff records, and writes that the informers do not show yet: removed finalizers, finished jobs."""
 
     def __init__(self) -> None:
@@ -21,19 +21,19 @@ class JobMemory:
         """Return the backoff record of a job."""
         return self._backoff.get(key, Streak())
 
-    def remember_streak(self, key: Key, streak: Streak) -> None:
+    def store_backoff(self, key: Key, streak: Streak) -> None:
         """Store the backoff record of a job."""
         self._backoff[key] = streak
 
-    def forget_streak(self, key: Key) -> None:
+    def remove_backoff(self, key: Key) -> None:
         """Remove the backoff record of a job that has finished or is gone."""
         self._backoff.pop(key, None)
 
-    def expect_released(self, key: Key, uids: Iterable[str]) -> None:
+    def expect_finalizer_removals(self, key: Key, uids: Iterable[str]) -> None:
         """Expect to observe that pods lost their finalizer."""
         self._finalizer_removals.setdefault(key, {}).update(dict.fromkeys(uids))
 
-    def seen_released(self, key: Key, uid: str) -> None:
+    def finalizer_removal_observed(self, key: Key, uid: str) -> None:
         """Record that a pod lost its finalizer, or that the removal failed."""
         self._finalizer_removals.get(key, {}).pop(uid, None)
 
@@ -41,11 +41,11 @@ class JobMemory:
         """Return the uids of pods whose finalizer removal was not observed yet."""
         return tuple(self._finalizer_removals.get(key, ()))
 
-    def expect_ended(self, uid: str) -> None:
+    def expect_finished(self, uid: str) -> None:
         """Expect to observe that a job has finished."""
         self._finished[uid] = None
 
-    def seen_ended(self, uid: str) -> None:
+    def finished_observed(self, uid: str) -> None:
         """Record that a job was observed as finished or deleted."""
         self._finished.pop(uid, None)
 

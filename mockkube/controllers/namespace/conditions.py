@@ -26,7 +26,7 @@ _OK_CONDITIONS: Final = {
 
 
 @dataclass(slots=True)
-class Remains:
+class RemainingContent:
     """Content and errors that a deletion pass left behind in a namespace."""
 
     # Number of remaining objects by `plural.group`.
@@ -37,7 +37,9 @@ class Remains:
     estimate_seconds: int = 0
 
 
-def conditions_after(namespace: ReadOnlyObject, remains: Remains, now: datetime, *, counted: bool) -> list[Object]:
+def updated_conditions(
+    namespace: ReadOnlyObject, remains: RemainingContent, now: datetime, *, counted: bool
+) -> list[Object]:
     """Return the conditions after a pass; remaining content is reported only if all was `counted`."""
     new = {one["type"]: one for one in _problem_conditions(remains, counted=counted)}
     old: Sequence[ReadOnlyObject] = namespace.get("status", {}).get("conditions", ())
@@ -51,7 +53,7 @@ def conditions_after(namespace: ReadOnlyObject, remains: Remains, now: datetime,
     return sorted([*kept, *own], key=lambda one: order.get(one["type"], len(order)))
 
 
-def _problem_conditions(remains: Remains, *, counted: bool) -> Iterator[Object]:
+def _problem_conditions(remains: RemainingContent, *, counted: bool) -> Iterator[Object]:
     """Yield the conditions that are True after a pass."""
     if remains.errors:
         texts = ", ".join(sorted(remains.errors))

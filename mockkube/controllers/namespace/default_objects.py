@@ -63,7 +63,7 @@ class ServiceAccounts(Controller):
         return DONE
 
 
-class RootCertificates(Controller):
+class RootCACertPublisher(Controller):
     """Publisher of the ConfigMap kube-root-ca.crt; keys are namespaces."""
 
     name: ClassVar[str] = "root-ca-certificate-publisher-controller"

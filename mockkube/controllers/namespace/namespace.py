@@ -14,9 +14,14 @@ from mockkube.client.protocol import Deletion, EventType, Key, Propagation, Sele
 from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
 from mockkube.controllers.framework.controller_ref_manager import terminating
 from mockkube.controllers.garbagecollector.served_kinds import BUILT_IN, DEFINITION, ServedKind, custom_kinds
-from mockkube.controllers.namespace.conditions import Remains, conditions_after
+from mockkube.controllers.namespace.conditions import RemainingContent, updated_conditions
 from mockkube.controllers.pods.status_writer import FINISHED
-from mockkube.runtime.rate_limits import ItemExponentialFailure, Longest, RateLimiter, TokenBucket
+from mockkube.runtime.rate_limits import (
+    BucketRateLimiter,
+    ItemExponentialFailureRateLimiter,
+    MaxOfRateLimiter,
+    RateLimiter,
+)
 
 # Delay after a change of a namespace, as upstream: objects admitted just before its deletion may still be written.
 GRACE_SECONDS: Final = 5.0
@@ -44,7 +49,7 @@ class NamespaceController(Controller):
 
     def limits(self) -> RateLimiter:
         """Return upstream's rate limiter: a namespace is retried at least once a minute."""
-        return Longest(ItemExponentialFailure(*_BACKOFF_SECONDS), TokenBucket(self.clock))
+        return MaxOfRateLimiter(ItemExponentialFailureRateLimiter(*_BACKOFF_SECONDS), BucketRateLimiter(self.clock))
 
     def _on_namespace_change(self, change: Change) -> None:
         if change.type is not EventType.DELETED and terminating(change.object):
@@ -92,9 +97,9 @@ class NamespaceController(Controller):
                 continue
             return
 
-    async def _delete_all_content(self, namespace: ReadOnlyObject) -> Remains:
+    async def _delete_all_content(self, namespace: ReadOnlyObject) -> RemainingContent:
         """Delete all content, pods first, and write the conditions."""
-        remains, counted = Remains(), True
+        remains, counted = RemainingContent(), True
         for kind in self._ordered_kinds():
             try:
                 await self._delete_kind(kind, namespace, remains)
@@ -119,7 +124,7 @@ class NamespaceController(Controller):
             return f"failed to delete pods for namespace: {namespace['metadata']['name']}, err: {error.message}"
         return error.message
 
-    async def _delete_kind(self, kind: ServedKind, namespace: ReadOnlyObject, remains: Remains) -> None:
+    async def _delete_kind(self, kind: ServedKind, namespace: ReadOnlyObject, remains: RemainingContent) -> None:
         """Delete all objects of one kind, and add what remains to `remaining`."""
         selection = Selection(namespace=namespace["metadata"]["name"])
         found = (await self.client.list(kind.name, selection)).items
@@ -151,8 +156,8 @@ class NamespaceController(Controller):
         since = self.clock.now() - parse_time(namespace["metadata"]["deletionTimestamp"])
         return 0 if since.total_seconds() >= longest else longest
 
-    async def _update_conditions(self, namespace: ReadOnlyObject, remains: Remains, *, counted: bool) -> None:
-        conditions = conditions_after(namespace, remains, self.clock.now(), counted=counted)
+    async def _update_conditions(self, namespace: ReadOnlyObject, remains: RemainingContent, *, counted: bool) -> None:
+        conditions = updated_conditions(namespace, remains, self.clock.now(), counted=counted)
         status = namespace.get("status", {})
         if conditions == status.get("conditions", []):
             return

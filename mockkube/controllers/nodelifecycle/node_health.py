@@ -17,7 +17,7 @@ _KUBELET_CONDITIONS: Final = (READY, "MemoryPressure", "DiskPressure", "PIDPress
 
 
 @dataclass(slots=True)
-class Health:
+class NodeHealth:
     """Observed health of one node: Ready condition, time of the last heartbeat, renewTime of the lease."""
 
     ready: ReadOnlyObject | None
@@ -48,15 +48,15 @@ def is_ready(node: ReadOnlyObject) -> bool:
     return condition is not None and condition["status"] == "True"
 
 
-def heard(health: Health | None, node: ReadOnlyObject, lease: ReadOnlyObject | None, now: Now) -> Health:
+def heard(health: NodeHealth | None, node: ReadOnlyObject, lease: ReadOnlyObject | None, now: Now) -> NodeHealth:
     """Return the health of a node after another observation of node and lease."""
     condition = ready_condition(node)
     renewed = (lease or {}).get("spec", {}).get("renewTime", "")
     # Heartbeats are timed by the controller's own clock when it observes them: clocks of nodes are not trusted.
     if health is None:
-        health = Health(condition, now.monotonic if condition else now.at(node["metadata"]["creationTimestamp"]))
+        health = NodeHealth(condition, now.monotonic if condition else now.at(node["metadata"]["creationTimestamp"]))
     elif _is_heartbeat(health.ready, condition):
-        health = Health(condition, now.monotonic)
+        health = NodeHealth(condition, now.monotonic)
     # renewTime is always rendered with microseconds in UTC, so strings compare like times.
     if renewed > health.renewed:
         health.renewed, health.heard_at = renewed, now.monotonic
@@ -70,13 +70,13 @@ def _is_heartbeat(saved: ReadOnlyObject | None, condition: ReadOnlyObject | None
     return bool(saved.get("lastHeartbeatTime") != condition.get("lastHeartbeatTime"))
 
 
-def lost(health: Health, node: ReadOnlyObject, options: NodeOptions, now: Now) -> bool:
+def lost(health: NodeHealth, node: ReadOnlyObject, options: NodeOptions, now: Now) -> bool:
     """Return whether the last heartbeat of a node is older than its grace period."""
     grace = options.monitor_grace_seconds if ready_condition(node) else options.startup_grace_seconds
     return now.monotonic > health.heard_at + grace
 
 
-def silenced(node: ReadOnlyObject, now: datetime) -> list[ReadOnlyObject]:
+def with_unknown_conditions(node: ReadOnlyObject, now: datetime) -> list[ReadOnlyObject]:
     """Return the conditions of a node with those of the kubelet set to Unknown."""
     conditions: list[ReadOnlyObject] = list(node.get("status", {}).get("conditions", ()))
     for kind in _KUBELET_CONDITIONS:

@@ -7,36 +7,36 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.framework.controller import Setting
-from mockkube.controllers.nodelifecycle.node_health import Health
+from mockkube.controllers.nodelifecycle.node_health import NodeHealth
 from mockkube.controllers.nodelifecycle.node_writer import has_taint
-from mockkube.controllers.nodelifecycle.zones import ZoneQueue, ZoneState, rate_of, state_of, zone_of
+from mockkube.controllers.nodelifecycle.zones import RateLimitedTimedQueue, ZoneState, rate_of, state_of, zone_of
 
 NOT_READY: Final[Object] = {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}
 UNREACHABLE: Final[Object] = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
 
 
-class NodeMemory:
+class NodeHealthMap:
     """Health by node; states and queues by zone. A zone is added with its first node; its queue stays."""
 
     def __init__(self, setting: Setting) -> None:
         self.options = setting.options.nodes
-        self.health: dict[str, Health] = {}
+        self.health: dict[str, NodeHealth] = {}
         self.states: dict[str, ZoneState] = {}
-        self.queues: dict[str, ZoneQueue] = {}
+        self.queues: dict[str, RateLimitedTimedQueue] = {}
         # Called when a zone queue may have a node to taint.
         self.waiting: list[Callable[[], None]] = []
         self.metrics = _ZoneMetrics(setting.metrics)
         self._now = setting.clock.monotonic
 
-    def open_zone(self, node: ReadOnlyObject) -> None:
+    def add_zone(self, node: ReadOnlyObject) -> None:
         """Add the zone of a node if it is new."""
         zone = zone_of(node)
         if zone not in self.states:
             self.states[zone] = ZoneState.INITIAL
-            self.queues[zone] = ZoneQueue(self.options.eviction_rate, self._now)
+            self.queues[zone] = RateLimitedTimedQueue(self.options.eviction_rate, self._now)
             self.metrics.evictions.labels(zone).inc(0)
 
-    def let_wait(self, node: ReadOnlyObject, taint: ReadOnlyObject) -> None:
+    def queue_node(self, node: ReadOnlyObject, taint: ReadOnlyObject) -> None:
         """Queue a node for its taint; one that lost the taint since is queued again."""
         name, queue = node["metadata"]["name"], self.queues[zone_of(node)]
         # A queue keeps finished nodes so that they are tainted only once; a taint that someone removed must come back.
@@ -45,11 +45,11 @@ class NodeMemory:
         if queue.add(name):
             self._notify()
 
-    def forget_waiting(self, node: ReadOnlyObject) -> None:
+    def dequeue_node(self, node: ReadOnlyObject) -> None:
         """Remove a healthy node from its zone queue."""
         self.queues[zone_of(node)].remove(node["metadata"]["name"])
 
-    def judge_zones(self, ready: dict[str, list[bool]], at: float) -> bool:
+    def handle_disruption(self, ready: dict[str, list[bool]], at: float) -> bool:
         """Set states and rates of the zones; return True when all went down together just now.
 
         When the full disruption ends every node gets a new grace period: its heartbeats may have been missed.
@@ -64,7 +64,7 @@ class NodeMemory:
         # With all zones down the fault is most likely on this side, so no node is tainted any more.
         if all_down:
             for zone in self.states:
-                self.queues[zone].swap_rate(0.0)
+                self.queues[zone].swap_limiter(0.0)
                 self.states[zone] = ZoneState.FULL
             return True
         if all_were_down:
@@ -73,7 +73,7 @@ class NodeMemory:
         for zone, state in new.items():
             # After a full disruption all rates are zero, even that of a zone whose state looks unchanged.
             if all_were_down or self.states[zone] is not state:
-                self.queues[zone].swap_rate(rate_of(state, len(ready[zone]), self.options))
+                self.queues[zone].swap_limiter(rate_of(state, len(ready[zone]), self.options))
                 self.states[zone] = state
         self._notify()
         return False

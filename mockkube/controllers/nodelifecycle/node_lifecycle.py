@@ -13,13 +13,13 @@ from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.controllers.framework.controller import DONE, SWEEP, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller import DONE, RESYNC, Again, Controller, Outcome, Setting
 from mockkube.controllers.nodelifecycle.node_health import ready_condition
-from mockkube.controllers.nodelifecycle.node_health_map import NOT_READY, UNREACHABLE, NodeMemory
-from mockkube.controllers.nodelifecycle.node_monitor import NodeMonitor
+from mockkube.controllers.nodelifecycle.node_health_map import NOT_READY, UNREACHABLE, NodeHealthMap
+from mockkube.controllers.nodelifecycle.node_monitor import NodeHealthMonitor
 from mockkube.controllers.nodelifecycle.node_writer import NodeWriter, has_taint
-from mockkube.controllers.nodelifecycle.pods_not_ready import mark_not_ready
-from mockkube.controllers.pods.taint_eviction import TaintEviction
+from mockkube.controllers.nodelifecycle.pods_not_ready import mark_pods_not_ready
+from mockkube.controllers.pods.taint_eviction import TaintEvictionController
 
 NAME: Final = "node-lifecycle-controller"
 SEPARATE_GATE: Final = "SeparateTaintEvictionController"
@@ -40,7 +40,7 @@ _PASS_SECONDS: Final = 0.1
 _RETRY_SECONDS: Final = 0.05
 
 
-def wanted_taints(node: ReadOnlyObject) -> list[Object]:
+def taints_for_conditions(node: ReadOnlyObject) -> list[Object]:
     """Return the NoSchedule taints for the conditions and `spec.unschedulable` of a node."""
     conditions = node.get("status", {}).get("conditions", ())
     keys = [_TAINT_OF.get((condition["type"], condition["status"])) for condition in conditions]
@@ -49,19 +49,19 @@ def wanted_taints(node: ReadOnlyObject) -> list[Object]:
     return [{"key": key, "effect": "NoSchedule"} for key in keys if key]
 
 
-def own_taints(node: ReadOnlyObject) -> list[ReadOnlyObject]:
+def managed_taints(node: ReadOnlyObject) -> list[ReadOnlyObject]:
     """Return the NoSchedule taints of a node that this controller manages."""
     taints = node["spec"].get("taints", ())
     return [taint for taint in taints if taint["effect"] == "NoSchedule" and taint["key"] in _MANAGED_KEYS]
 
 
-def wanted_labels(node: ReadOnlyObject) -> Mapping[str, str]:
+def labels_to_reconcile(node: ReadOnlyObject) -> Mapping[str, str]:
     """Return the deprecated beta labels that are missing or outdated."""
     labels = node["metadata"].get("labels", {})
     return {old: labels[new] for new, old in _BETA_LABELS.items() if new in labels and labels.get(old) != labels[new]}
 
 
-class NodeTaints(Controller):
+class NodeTaintController(Controller):
     """Controller of condition taints and beta labels; keys are nodes."""
 
     name: ClassVar[str] = NAME
@@ -82,32 +82,32 @@ class NodeTaints(Controller):
         node = self.nodes.get(key)
         if node is None:
             return DONE
-        wanted, present = wanted_taints(node), own_taints(node)
+        wanted, present = taints_for_conditions(node), managed_taints(node)
         add = [taint for taint in wanted if not has_taint(present, taint)]
         remove = [taint for taint in present if not has_taint(wanted, taint)]
         if add or remove:
             await self._writer.swap_taints(node, add=add, remove=remove)
-        if labels := wanted_labels(node):
+        if labels := labels_to_reconcile(node):
             await self._writer.set_labels(key, labels)
         return DONE
 
 
-class NodeEvictions(Controller):
+class NodeEvictionController(Controller):
     """Takes nodes from the zone queues at the rate of their zone and taints them with NoExecute."""
 
     name: ClassVar[str] = f"{NAME}/evictions"
     source: ClassVar[str] = "node-controller"
 
-    def __init__(self, setting: Setting, memory: NodeMemory) -> None:
+    def __init__(self, setting: Setting, memory: NodeHealthMap) -> None:
         super().__init__(setting)
         self.nodes = self.cache("Node")
-        self._memory = memory
+        self._health_map = memory
         self._writer = NodeWriter(self.client, self.clock)
-        memory.waiting.append(lambda: self.keys.add(SWEEP))
+        memory.waiting.append(lambda: self.keys.add(RESYNC))
 
     async def reconcile(self, key: Key) -> Outcome:
         """Taint the nodes that are due."""
-        for zone, queue in self._memory.queues.items():
+        for zone, queue in self._health_map.queues.items():
             while (name := queue.take()) is not None:
                 try:
                     tainted = await self._taint_node(name)
@@ -120,11 +120,11 @@ class NodeEvictions(Controller):
                     continue
                 queue.finish(name)
                 if tainted:
-                    self._memory.metrics.evictions.labels(zone).inc()
+                    self._health_map.metrics.evictions.labels(zone).inc()
         return self._next_pass()
 
     def _next_pass(self) -> Outcome:
-        due = [at for queue in self._memory.queues.values() if (at := queue.due_at()) is not None]
+        due = [at for queue in self._health_map.queues.values() if (at := queue.due_at()) is not None]
         return Again(after=max(min(due) - self.clock.monotonic(), _PASS_SECONDS)) if due else DONE
 
     async def _taint_node(self, name: str) -> bool:
@@ -143,18 +143,18 @@ class NodeEvictions(Controller):
         return True
 
 
-class LatePods(Controller):
+class PodOnLostNodeController(Controller):
     """Marks pods not ready that were bound to a lost node; keys are pods."""
 
     name: ClassVar[str] = f"{NAME}/pods"
     source: ClassVar[str] = "node-controller"
     queue: ClassVar[str] = "node_lifecycle_controller_pods"
 
-    def __init__(self, setting: Setting, memory: NodeMemory) -> None:
+    def __init__(self, setting: Setting, memory: NodeHealthMap) -> None:
         super().__init__(setting)
         self.pods = self.follow("Pod", self._on_pod_change)
         self.nodes = self.cache("Node")
-        self._memory = memory
+        self._health_map = memory
 
     def _on_pod_change(self, change: Change) -> None:
         if change.type is EventType.DELETED:
@@ -166,7 +166,8 @@ class LatePods(Controller):
     async def reconcile(self, key: Key) -> Outcome:
         """Set Ready to False if the pod's node is known not to be ready."""
         pod = self.pods.get(key)
-        health = None if pod is None else self._memory.health.get(pod["spec"]["nodeName"])
+        # by now another pod may have the name, one without a node
+        health = None if pod is None else self._health_map.health.get(pod["spec"].get("nodeName", ""))
         if pod is None or health is None:
             return DONE
         name = pod["spec"]["nodeName"]
@@ -174,17 +175,17 @@ class LatePods(Controller):
         if self.nodes.get(Key("", name)) is None:
             return Again()
         if health.ready is not None and health.ready["status"] != "True":
-            await mark_not_ready(self.client, self.events, [pod], self.clock.now())
+            await mark_pods_not_ready(self.client, self.events, [pod], self.clock.now())
         return DONE
 
 
 def build(setting: Setting) -> Iterable[Controller]:
     """Return the queues, and taint eviction too where it is no controller of its own."""
-    health_map = NodeMemory(setting)
-    yield NodeTaints(setting)
-    yield NodeMonitor(setting, health_map)
-    yield NodeEvictions(setting, health_map)
-    yield LatePods(setting, health_map)
+    health_map = NodeHealthMap(setting)
+    yield NodeTaintController(setting)
+    yield NodeHealthMonitor(setting, health_map)
+    yield NodeEvictionController(setting, health_map)
+    yield PodOnLostNodeController(setting, health_map)
     # With the gate disabled taint eviction runs inside this controller, and stops with it.
     if not setting.capabilities.enabled(SEPARATE_GATE):
-        yield TaintEviction(setting)
+        yield TaintEvictionController(setting)

@@ -9,11 +9,18 @@ from typing import ClassVar, Final
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key, Selection, key_of
-from mockkube.controllers.framework.controller import SWEEP, Again, Controller, Outcome, Setting
-from mockkube.controllers.nodelifecycle.node_health import Health, Now, heard, lost, ready_condition, silenced
-from mockkube.controllers.nodelifecycle.node_health_map import NOT_READY, UNREACHABLE, NodeMemory
+from mockkube.controllers.framework.controller import RESYNC, Again, Controller, Outcome, Setting
+from mockkube.controllers.nodelifecycle.node_health import (
+    NodeHealth,
+    Now,
+    heard,
+    lost,
+    ready_condition,
+    with_unknown_conditions,
+)
+from mockkube.controllers.nodelifecycle.node_health_map import NOT_READY, UNREACHABLE, NodeHealthMap
 from mockkube.controllers.nodelifecycle.node_writer import NodeWriter, has_taint
-from mockkube.controllers.nodelifecycle.pods_not_ready import mark_not_ready
+from mockkube.controllers.nodelifecycle.pods_not_ready import mark_pods_not_ready
 from mockkube.controllers.nodelifecycle.zones import zone_of
 from mockkube.controllers.pods.by_node import pods_by_node
 
@@ -22,23 +29,23 @@ _EXCLUDED: Final = "node.kubernetes.io/exclude-disruption"
 _TRIES_MAX: Final = 5
 
 
-class NodeMonitor(Controller):
+class NodeHealthMonitor(Controller):
     """Monitor of the health of all nodes, in periodic passes."""
 
     name: ClassVar[str] = "node-lifecycle-controller/monitor"
     source: ClassVar[str] = "node-controller"
 
-    def __init__(self, setting: Setting, memory: NodeMemory) -> None:
+    def __init__(self, setting: Setting, memory: NodeHealthMap) -> None:
         super().__init__(setting)
         self.nodes = self.cache("Node")
         self.leases = self.cache("Lease", LEASES)
         self._pods_by_node = pods_by_node(self.cache("Pod"))
-        self._memory, self._options = memory, setting.options.nodes
+        self._health_map, self._options = memory, setting.options.nodes
         self._writer = NodeWriter(self.client, self.clock)
         self._known_nodes: dict[str, ReadOnlyObject] = {}
         # Nodes with pods that could not be marked not ready yet.
         self._nodes_to_retry: set[str] = set()
-        self.keys.add(SWEEP)
+        self.keys.add(RESYNC)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Check every node once."""
@@ -48,7 +55,7 @@ class NodeMonitor(Controller):
         for node in nodes:
             await self._monitor_node(node, ready)
         # Zones are judged after all nodes, since a zone's state depends on each of its nodes.
-        if ready and self._memory.judge_zones(ready, self.clock.monotonic()):
+        if ready and self._health_map.handle_disruption(ready, self.clock.monotonic()):
             for node in nodes:
                 await self._mark_node_as_reachable(node)
         return Again(after=self._options.monitor_period_seconds)
@@ -57,14 +64,14 @@ class NodeMonitor(Controller):
         """Record added and deleted nodes, and add zones of new ones."""
         present = {node["metadata"]["name"]: node for node in nodes}
         for name, node in present.items():
-            self._memory.open_zone(node)
+            self._health_map.add_zone(node)
             if name not in self._known_nodes:
                 self._record_event(node, "RegisteredNode", f"Registered Node {name} in Controller")
                 await self._mark_node_as_reachable(node)
         for name, node in self._known_nodes.items():
             if name not in present:
                 self._record_event(node, "RemovingNode", f"Removing Node {name} from Controller")
-                self._memory.health.pop(name, None)
+                self._health_map.health.pop(name, None)
                 self._nodes_to_retry.discard(name)
         self._known_nodes = present
 
@@ -112,15 +119,15 @@ class NodeMonitor(Controller):
         """Observe the health of a node; if its grace period is over, set its conditions to Unknown."""
         name, now = node["metadata"]["name"], Now(self.clock.now(), self.clock.monotonic())
         lease = self.leases.get(Key(LEASES.namespace, name))
-        health = self._memory.health[name] = heard(self._memory.health.get(name), node, lease, now)
+        health = self._health_map.health[name] = heard(self._health_map.health.get(name), node, lease, now)
         if not lost(health, node, self._options, now):
             return node
-        status: Object = {**node.get("status", {}), "conditions": silenced(node, now.wall)}
+        status: Object = {**node.get("status", {}), "conditions": with_unknown_conditions(node, now.wall)}
         silent: Object = {**node, "status": status}
         if ready_condition(silent) != ready_condition(node):
             await self.client.update("Node", silent, subresource="status")
             # The condition written here must not be taken for a heartbeat in the next pass.
-            self._memory.health[name] = Health(ready_condition(silent), health.heard_at, health.renewed)
+            self._health_map.health[name] = NodeHealth(ready_condition(silent), health.heard_at, health.renewed)
         return silent
 
     async def _update_taints(self, node: ReadOnlyObject, status: str) -> None:
@@ -135,7 +142,7 @@ class NodeMonitor(Controller):
                 if has_taint(node["spec"].get("taints", ()), other):
                     await self._writer.swap_taints(node, add=[wanted], remove=[other])
                 else:
-                    self._memory.let_wait(node, wanted)
+                    self._health_map.queue_node(node, wanted)
         except ApiError as error:
             self.loops.failed(self.name, node["metadata"]["name"], error.message)
 
@@ -146,7 +153,7 @@ class NodeMonitor(Controller):
         except ApiError as error:
             self.loops.failed(self.name, node["metadata"]["name"], error.message)
             return
-        self._memory.forget_waiting(node)
+        self._health_map.dequeue_node(node)
 
     async def _mark_pods_not_ready(self, node: ReadOnlyObject, observed: str, current: str) -> bool:
         """Mark pods not ready if their node was lost just now, or if marking them failed before."""
@@ -157,7 +164,7 @@ class NodeMonitor(Controller):
         elif name not in self._nodes_to_retry or observed == "True":
             return True
         try:
-            await mark_not_ready(self.client, self.events, self._pods_by_node.get(name), self.clock.now())
+            await mark_pods_not_ready(self.client, self.events, self._pods_by_node.get(name), self.clock.now())
         except ApiError as error:
             self.loops.failed(self.name, name, error.message)
             self._nodes_to_retry.add(name)

@@ -77,7 +77,7 @@ class NodeWriter:
                 metadata: Object = {"resourceVersion": node["metadata"]["resourceVersion"]}
                 await self._client.patch("Node", key, {"metadata": metadata, "spec": {"taints": list(new) or None}})
 
-        await retried_on_conflict(once)
+        await retry_on_conflict(once)
 
 
 def _apply_each(
@@ -90,7 +90,7 @@ def _apply_each(
     return taints
 
 
-async def retried_on_conflict(write: Callable[[], Awaitable[None]]) -> None:
+async def retry_on_conflict(write: Callable[[], Awaitable[None]]) -> None:
     """Call `write` up to five times until it does not raise Conflict."""
     for _ in range(_TRIES_MAX - 1):
         try:

@@ -14,7 +14,9 @@ from mockkube.client.protocol import Client
 from mockkube.client.recorder import EventRecorder
 
 
-async def mark_not_ready(client: Client, events: EventRecorder, pods: Iterable[ReadOnlyObject], now: datetime) -> None:
+async def mark_pods_not_ready(
+    client: Client, events: EventRecorder, pods: Iterable[ReadOnlyObject], now: datetime
+) -> None:
     """Set Ready to False on all pods that have the condition; raise the first failure at the end."""
     failure: ApiError | None = None
     for pod in pods:

@@ -30,7 +30,7 @@ _TTL_BOUNDARIES: Final = (
 )
 
 
-class TTL(Controller):
+class TTLController(Controller):
     """Controller of the TTL annotation; keys are nodes."""
 
     name: ClassVar[str] = "ttl-controller"

@@ -64,7 +64,7 @@ class Waiting:
     not_before: float
 
 
-class ZoneQueue:
+class RateLimitedTimedQueue:
     """Lost nodes of a zone, tainted one at a time at the zone's rate; each once until it is removed."""
 
     def __init__(self, per_second: float, now: Callable[[], float]) -> None:
@@ -90,7 +90,7 @@ class ZoneQueue:
         self._waiting = [waiting for waiting in self._waiting if waiting.name != name]
         return True
 
-    def swap_rate(self, per_second: float) -> None:
+    def swap_limiter(self, per_second: float) -> None:
         """Change the rate; if the old one was exhausted, the new one starts exhausted too."""
         if per_second == self._per_second:
             return

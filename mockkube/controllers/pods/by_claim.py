@@ -4,13 +4,13 @@ upstream 1.36: pkg/controller/volume/common/common.go, component-helpers/storage
 """
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Index, ListWatch
+from mockkube.client.cache import Index, Informer
 from mockkube.client.protocol import Key, key_of
 from mockkube.controllers.framework.controller_ref_manager import controller_uid
 from mockkube.matching.pod_claims import volume_claims
 
 
-def pods_by_claim(pods: ListWatch) -> Index:
+def pods_by_claim(pods: Informer) -> Index:
     """Return the index of pods by the claims they may use, as `namespace/name`."""
     return pods.index("claims", _index_by_claim)
 

@@ -1,10 +1,10 @@
 """Index of pods by the node they are bound to."""
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Index, ListWatch
+from mockkube.client.cache import Index, Informer
 
 
-def pods_by_node(pods: ListWatch) -> Index:
+def pods_by_node(pods: Informer) -> Index:
     """Return the index of pods by node name."""
     return pods.index("spec.nodeName", _index_by_node)
 

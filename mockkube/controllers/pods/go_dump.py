@@ -13,7 +13,7 @@ _MASK: Final = (1 << 128) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class GoScalar:
     """A number or string type of Go; `zero` is printed when the JSON value is missing."""
 
     type: str
@@ -38,20 +38,20 @@ class Struct:
 
 
 @dataclass(frozen=True, slots=True)
-class Pointer:
+class GoPointer:
     """A Go pointer."""
 
-    to: "Plain | Struct"
+    to: "GoScalar | Struct"
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
     """A Go slice."""
 
-    of: "Plain | Struct"
+    of: "GoScalar | Struct"
 
 
-Shape = Plain | Struct | Pointer | Slice
+Shape = GoScalar | Struct | GoPointer | Slice
 
 
 def dump(value: Any, shape: Shape) -> str:
@@ -61,7 +61,7 @@ def dump(value: Any, shape: Shape) -> str:
 
 def _type_name(shape: Shape) -> str:
     match shape:
-        case Pointer(to):
+        case GoPointer(to):
             return f"*{to.type}"
         case Slice(of):
             return f"[]{of.type}"
@@ -70,7 +70,7 @@ def _type_name(shape: Shape) -> str:
 
 def _dump_value(value: Any, shape: Shape) -> str:
     match shape:
-        case Pointer(to):
+        case GoPointer(to):
             return "<nil>" if value is None else _dump_value(value, to)
         case Slice(of):
             # Spew prints elements without their type, since that of the slice implies it.
@@ -89,6 +89,6 @@ def fnv_128a(text: str) -> int:
     return value
 
 
-def by_hash(values: Sequence[Any], shape: Shape) -> list[Any]:
+def sort_by_hash(values: Sequence[Any], shape: Shape) -> list[Any]:
     """Return the values ordered by the hashes of their dumps."""
     return sorted(values, key=lambda value: fnv_128a(dump(value, shape)))

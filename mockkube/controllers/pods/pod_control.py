@@ -15,7 +15,7 @@ from mockkube.client.recorder import EventRecorder
 from mockkube.controllers.framework.controller_ref_manager import reference_to
 
 
-def pod_from(
+def pod_from_template(
     template: ReadOnlyObject, owner: ReadOnlyObject, api_version: str, kind: str, *, labels: Mapping[str, str] = {}
 ) -> Object:
     """Return a pod from an owner's template, with generateName after the owner; `labels` are added."""
@@ -24,7 +24,7 @@ def pod_from(
     prefix = f"{name}-"
     new_metadata: Object = {
         # A name that no longer fits with a dash is used without one, as upstream.
-        "generateName": name if names.dns_subdomain(prefix, prefix=True) else prefix,
+        "generateName": name if names.check_dns_subdomain(prefix, prefix=True) else prefix,
         "namespace": owner["metadata"]["namespace"],
         "labels": {**(metadata.get("labels") or {}), **labels},
         "ownerReferences": [reference_to(owner, api_version, kind)],
@@ -42,7 +42,7 @@ def is_namespace_terminating(error: ApiError) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class PodHand:
+class PodControl:
     """Creates and deletes the pods of one controller."""
 
     client: Client

@@ -12,7 +12,7 @@ from prometheus_client import Counter
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import NOW, Key, key_of
-from mockkube.controllers.framework.controller import SWEEP, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller import RESYNC, Again, Controller, Outcome, Setting
 from mockkube.controllers.framework.controller_ref_manager import terminating
 from mockkube.controllers.nodelifecycle.node_health import is_ready
 from mockkube.controllers.pods.status_writer import FINISHED, PodStatusWriter
@@ -37,7 +37,7 @@ def _deletion_order(pod: ReadOnlyObject) -> tuple[bool, str, str]:
     return not evicted, metadata["creationTimestamp"], metadata["name"]
 
 
-def out_of_service(node: ReadOnlyObject | None) -> bool:
+def is_out_of_service(node: ReadOnlyObject | None) -> bool:
     """Return whether a node that is not ready was tainted as out of service."""
     # The taint is set by hand for nodes that were shut down; on a ready node it must not cost any pod.
     if node is None or is_ready(node):
@@ -45,7 +45,7 @@ def out_of_service(node: ReadOnlyObject | None) -> bool:
     return any(taint["key"] == OUT_OF_SERVICE for taint in node["spec"].get("taints", ()))
 
 
-class PodGC(Controller):
+class PodGCController(Controller):
     """Pod garbage collector. It remembers since when nodes are missing; a restart loses this."""
 
     name: ClassVar[str] = "pod-garbage-collector-controller"
@@ -70,7 +70,7 @@ class PodGC(Controller):
             labels,
             registry=setting.metrics,
         )
-        self.keys.add(SWEEP)
+        self.keys.add(RESYNC)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Collect garbage once."""
@@ -79,7 +79,9 @@ class PodGC(Controller):
             await self._force_delete(surplus(pods, self._terminated_pods_max), "terminated")
         terminating_pods = [pod for pod in pods if terminating(pod)]
         stuck = [
-            pod for pod in terminating_pods if out_of_service(self.nodes.get(Key("", pod["spec"].get("nodeName", ""))))
+            pod
+            for pod in terminating_pods
+            if is_out_of_service(self.nodes.get(Key("", pod["spec"].get("nodeName", ""))))
         ]
         await self._force_delete(sorted(stuck, key=_deletion_order), "out-of-service")
         deleted_nodes = await self._discover_deleted_nodes(pods)

@@ -35,7 +35,7 @@ def is_available(pod: ReadOnlyObject, min_ready_seconds: int, now: datetime) -> 
     return min_ready_seconds == 0 or add_seconds(since, min_ready_seconds) <= now
 
 
-def seconds_to_prove(owner: ReadOnlyObject | None, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> int:
+def min_ready_delay(owner: ReadOnlyObject | None, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> int:
     """Return how long an owner's pod that just became ready takes to be available; else zero."""
     if owner is None or old is None or not is_ready(pod) or is_ready(old):
         return 0
@@ -43,7 +43,7 @@ def seconds_to_prove(owner: ReadOnlyObject | None, pod: ReadOnlyObject, old: Rea
     return seconds
 
 
-def seconds_to_availability(pods: Iterable[ReadOnlyObject], min_ready_seconds: int, now: datetime) -> float | None:
+def seconds_to_next_availability(pods: Iterable[ReadOnlyObject], min_ready_seconds: int, now: datetime) -> float | None:
     """Return how long until the next ready pod becomes available; None without such a pod."""
     left = [
         (add_seconds(since, min_ready_seconds) - now).total_seconds()

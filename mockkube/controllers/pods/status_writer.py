@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from mockkube.api.conditions import TRACKING_GATE, find_condition, pod_generation, with_condition
+from mockkube.api.conditions import TRACKING_GATE, calculate_observed_generation, find_condition, with_condition
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, key_of
@@ -47,7 +47,9 @@ class PodStatusWriter:
         status = pod.get("status", {})
         conditions = status.get("conditions", ())
         if of_generation and (
-            generation := pod_generation(pod, find_condition(conditions, told["type"]), self.capabilities)
+            generation := calculate_observed_generation(
+                pod, find_condition(conditions, told["type"]), self.capabilities
+            )
         ):
             told["observedGeneration"] = generation
         return {**status, "conditions": with_condition(conditions, told, render_time(now))}
@@ -61,13 +63,13 @@ class PodStatusWriter:
 
     async def write(self, pod: ReadOnlyObject, status: ReadOnlyObject) -> None:
         """Patch what differs in the pod's status, if anything; Conflict if the pod has another uid."""
-        changes = status_changes(pod.get("status", {}), status)
+        changes = status_patch(pod.get("status", {}), status)
         if changes:
             patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": changes}
             await self.client.patch("Pod", key_of(pod), patch, subresource="status")
 
 
-def status_changes(old: ReadOnlyObject, new: ReadOnlyObject) -> Object:
+def status_patch(old: ReadOnlyObject, new: ReadOnlyObject) -> Object:
     """Return the strategic merge patch between two statuses; empty when they are equal."""
     changes: Object = {name: value for name, value in new.items() if name != "conditions" and value != old.get(name)}
     changes.update((name, None) for name in old if name != "conditions" and name not in new)

@@ -61,7 +61,7 @@ def seconds_left(taints: Sequence[ReadOnlyObject], tolerations: Sequence[Compile
     return shortest
 
 
-class TaintEviction(Controller):
+class TaintEvictionController(Controller):
     """Controller of eviction timers; keys are nodes (without a namespace) and pods."""
 
     name: ClassVar[str] = "taint-eviction-controller"
@@ -69,8 +69,8 @@ class TaintEviction(Controller):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        self.pods = self.follow("Pod", self._pod_changed)
-        self.nodes = self.follow("Node", self._node_changed)
+        self.pods = self.follow("Pod", self._on_pod_change)
+        self.nodes = self.follow("Node", self._on_node_change)
         self._pods_by_node = pods_by_node(self.pods)
         self._rules = setting.taint_rules(self.name)
         self._status = PodStatusWriter(self.client, setting.capabilities)
@@ -95,7 +95,7 @@ class TaintEviction(Controller):
         clock = self._timers.get(key)
         return DONE if clock is None else Again(after=clock.due - self.clock.monotonic())
 
-    def _pod_changed(self, change: Change) -> None:
+    def _on_pod_change(self, change: Change) -> None:
         pod, old = change.object, change.old
         if change.type is EventType.MODIFIED and old is not None:
             spec, before = pod["spec"], old["spec"]
@@ -106,7 +106,7 @@ class TaintEviction(Controller):
         self._changed_pods.add(key_of(pod))
         self.keys.add(key_of(pod))
 
-    def _node_changed(self, change: Change) -> None:
+    def _on_node_change(self, change: Change) -> None:
         if change.type is EventType.MODIFIED and no_execute_taints(change.object) == no_execute_taints(change.old):
             return
         self.keys.add(key_of(change.object))

@@ -19,7 +19,7 @@ _ESCAPES: Final = {ord(character): f"\\u{ord(character):04x}" for character in "
 def template_hash(template: ReadOnlyObject, collisions: int = 0) -> str:
     """Return the hash of a template; each collision count gives another one."""
     data = orjson.dumps(template, option=orjson.OPT_SORT_KEYS) + (str(collisions).encode() if collisions else b"")
-    return safe_name(fnv32a(data))
+    return safe_encode_string(fnv32a(data))
 
 
 def go_json(value: ReadOnlyObject) -> bytes:
@@ -44,7 +44,7 @@ def fnv32a(data: bytes) -> int:
     return value
 
 
-def safe_name(number: int) -> str:
+def safe_encode_string(number: int) -> str:
     """Return a number encoded in characters that form no words."""
     # As SafeEncodeString: each decimal digit is mapped by its character code, so only ten of the characters occur.
     return "".join(NAME_ALPHABET[ord(digit) % len(NAME_ALPHABET)] for digit in str(number))

@@ -14,7 +14,7 @@ RESERVED_MAX: Final = 256
 _BASE_MAX: Final = 57
 
 
-def generated_name(pod: str, claim: str) -> str:
+def claim_name_prefix(pod: str, claim: str) -> str:
     """Return the generateName of a pod's claim, with as much of both names as fits."""
     text = f"{pod}-{claim}-"
     if len(text) <= _BASE_MAX:
@@ -30,13 +30,13 @@ def done(pod: ReadOnlyObject) -> bool:
     return terminating(pod) and not pod["spec"].get("nodeName")
 
 
-def owning_pod(claim: ReadOnlyObject) -> str:
+def owner_pod_uid(claim: ReadOnlyObject) -> str:
     """Return the uid of the pod a claim was created for; empty if for none."""
     owner = controller_of(claim)
     return owner["uid"] if owner is not None and owner["kind"] == "Pod" else ""
 
 
-def may_reserve(claim: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
+def can_reserve(claim: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
     """Return whether an allocated claim is not reserved for a pod yet and has room for it."""
     status = claim.get("status", {})
     reserved = status.get("reservedFor", ())

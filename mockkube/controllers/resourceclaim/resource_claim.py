@@ -17,7 +17,13 @@ from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
 from mockkube.controllers.framework.controller_ref_manager import terminating
 from mockkube.controllers.framework.write_through_cache import Ledger
-from mockkube.controllers.resourceclaim.claim_names import done, generated_name, may_reserve, owning_pod, reserved_for
+from mockkube.controllers.resourceclaim.claim_names import (
+    can_reserve,
+    claim_name_prefix,
+    done,
+    owner_pod_uid,
+    reserved_for,
+)
 from mockkube.controllers.volume.protection import without_finalizer
 from mockkube.matching.pod_claims import device_claim
 
@@ -43,8 +49,8 @@ class PodClaims(Controller):
         self.pods = self.follow("Pod", self._on_pod_change)
         self._by_claim = self.pods.index("resource claims", _index_by_claim)
         self._by_template = self.pods.index("resource claim templates", _index_by_template)
-        claims.subscribe(self._claim_changed)
-        self.reservations = ClaimReservations(setting, self)
+        claims.subscribe(self._on_claim_change)
+        self.reservations = ResourceClaimReservationController(setting, self)
         self._admin_access = setting.capabilities.enabled("DRAAdminAccess")
         self._prioritized_list = setting.capabilities.enabled("DRAPrioritizedList")
 
@@ -69,7 +75,7 @@ class PodClaims(Controller):
         if change.type is not EventType.DELETED:
             self._enqueue(self._by_template.get(str(key_of(change.object))))
 
-    def _claim_changed(self, change: Change) -> None:
+    def _on_claim_change(self, change: Change) -> None:
         self._enqueue(self._by_claim.get(str(key_of(change.object))))
 
     def _enqueue(self, pods: Iterable[ReadOnlyObject]) -> None:
@@ -106,7 +112,7 @@ class PodClaims(Controller):
         if known.unneeded or not wanted.get("resourceClaimTemplateName"):
             return ""
         claim = self.claims.get(Key(pod["metadata"]["namespace"], known.name)) if known.name else None
-        if claim is not None and owning_pod(claim) == pod["metadata"]["uid"]:
+        if claim is not None and owner_pod_uid(claim) == pod["metadata"]["uid"]:
             return ""
         claim = self._find_pod_claim(pod, wanted["name"]) or await self._create_claim(pod, wanted)
         name: str = claim["metadata"]["name"]
@@ -117,7 +123,7 @@ class PodClaims(Controller):
         uid = pod["metadata"]["uid"]
         # The controller may have been interrupted between creating the claim and writing its name: a second claim would
         # be a leak.
-        owned = (one for one in self.claims.all(pod["metadata"]["namespace"]) if owning_pod(one) == uid)
+        owned = (one for one in self.claims.all(pod["metadata"]["namespace"]) if owner_pod_uid(one) == uid)
         return next((one for one in owned if one["metadata"].get("annotations", {}).get(POD_CLAIM) == name), None)
 
     async def _create_claim(self, pod: ReadOnlyObject, wanted: ReadOnlyObject) -> ReadOnlyObject:
@@ -128,7 +134,7 @@ class PodClaims(Controller):
             "apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"], "controller": True,
         }  # fmt: skip
         new: Object = {
-            "generateName": generated_name(metadata["name"], wanted["name"]),
+            "generateName": claim_name_prefix(metadata["name"], wanted["name"]),
             "namespace": metadata["namespace"],
             "ownerReferences": [owner],
             "annotations": {**given.get("annotations", {}), POD_CLAIM: wanted["name"]},
@@ -161,10 +167,10 @@ class PodClaims(Controller):
                 continue
             if claim is None:
                 return
-            if known.generated and owning_pod(claim) != pod["metadata"]["uid"]:
+            if known.generated and owner_pod_uid(claim) != pod["metadata"]["uid"]:
                 name = key_of(claim)
                 raise ApiError(f"ResourceClaim {name} was not created for pod {key_of(pod)} (pod is not owner)")
-            if may_reserve(claim, pod):
+            if can_reserve(claim, pod):
                 self.claims.wrote(await self.client.update(CLAIM, reserved_for(claim, pod), subresource="status"))
 
 
@@ -182,7 +188,7 @@ def _index_by_template(pod: ReadOnlyObject) -> list[str]:
     return [str(Key(pod["metadata"]["namespace"], name)) for name in names if name]
 
 
-class ClaimReservations(Controller):
+class ResourceClaimReservationController(Controller):
     """Controller of reservations; keys are claims. Removes those of finished pods, and unused claims."""
 
     name: ClassVar[str] = "resourceclaim-controller/claims"
@@ -192,13 +198,13 @@ class ClaimReservations(Controller):
         super().__init__(setting)
         self._claims, self._pods = pods.claims, self.cache("Pod")
         self._deleted: LRUCache[str, None] = LRUCache(_DELETED_MAX)
-        self.follow(CLAIM, self._claim_changed)
+        self.follow(CLAIM, self._on_claim_change)
 
     def forget(self, pod: ReadOnlyObject) -> None:
         """Remember that a pod was deleted."""
         self._deleted[pod["metadata"]["uid"]] = None
 
-    def _claim_changed(self, change: Change) -> None:
+    def _on_claim_change(self, change: Change) -> None:
         if change.type is not EventType.DELETED:
             self.keys.add(key_of(change.object))
 

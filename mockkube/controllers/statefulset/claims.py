@@ -36,7 +36,7 @@ def claims_of(owner: ReadOnlyObject, pod: ReadOnlyObject) -> list[Object]:
     return [claim(template) for template in claim_templates(owner)]
 
 
-def is_kept_when_scaled(owner: ReadOnlyObject) -> bool:
+def retains_claims_when_scaled(owner: ReadOnlyObject) -> bool:
     """Return whether claims are retained when the set is scaled down."""
     return _retention_policy(owner, "whenScaled") == RETAIN
 
@@ -70,12 +70,12 @@ def _has_stale_owner_ref(claim: ReadOnlyObject, obj: ReadOnlyObject, api_version
     return known is not None and bool(known["uid"] != uid)
 
 
-def belongs_to_former_pod(claim: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
+def has_stale_pod_owner(claim: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
     """Return whether an earlier pod of the same name owns a claim, which is deleted with it."""
     return _has_stale_owner_ref(claim, pod, "v1", "Pod")
 
 
-def has_rival(claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
+def has_unexpected_controller(claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
     """Return whether another controller owns a claim that the policy could delete."""
     # With Retain for both the set never owns claims, so other owners do not matter.
     if _retention_policy(owner, "whenScaled") == RETAIN and _retention_policy(owner, "whenDeleted") == RETAIN:
@@ -95,18 +95,18 @@ def _wanted_owners(owner: ReadOnlyObject, pod: ReadOnlyObject) -> tuple[bool, bo
     """Return whether the set, and whether the pod, should own the claims."""
     # A pod beyond the replicas owns its claims, so that they are deleted together with it.
     scaled_away = ordinal_of(pod) not in ordinals(owner)
-    if is_kept_when_scaled(owner):
+    if retains_claims_when_scaled(owner):
         return _retention_policy(owner, "whenDeleted") != RETAIN, False
     return _retention_policy(owner, "whenDeleted") != RETAIN and not scaled_away, scaled_away
 
 
-def is_owner_up_to_date(claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
+def is_claim_owner_up_to_date(claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
     """Return whether a claim has the owners of the policy, or is not to be touched."""
     # A stale owner reference lets the garbage collector delete the claim: changing it now would race with that.
-    if _has_stale_owner_ref(claim, owner, API_VERSION, KIND) or belongs_to_former_pod(claim, pod):
+    if _has_stale_owner_ref(claim, owner, API_VERSION, KIND) or has_stale_pod_owner(claim, pod):
         return True
     owned = _is_owned_by(claim, owner), _is_owned_by(claim, pod)
-    if has_rival(claim, owner, pod):
+    if has_unexpected_controller(claim, owner, pod):
         return not any(owned)
     uids = (owner["metadata"]["uid"], pod["metadata"].get("uid", ""))
     if any(one.get("uid") in uids and not one.get("controller") for one in _owner_references(claim)):
@@ -114,10 +114,10 @@ def is_owner_up_to_date(claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadO
     return owned == _wanted_owners(owner, pod)
 
 
-def with_owners(claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> Object:
+def with_updated_owner_refs(claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> Object:
     """Return a claim with the owners of the policy; with neither if another controller owns it."""
     references = [one for one in _owner_references(claim) if not _refers_to_either(one, owner, pod)]
-    if not has_rival(claim, owner, pod):
+    if not has_unexpected_controller(claim, owner, pod):
         by_set, by_pod = _wanted_owners(owner, pod)
         references += [reference_to(owner, API_VERSION, KIND)] if by_set else []
         references += [reference_to(pod, "v1", "Pod")] if by_pod else []

@@ -9,7 +9,7 @@ from typing import Final
 
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.controllers.daemonset.placement import HASH_LABEL
-from mockkube.controllers.pods.pod_control import pod_from
+from mockkube.controllers.pods.pod_control import pod_from_template
 
 KIND: Final = "StatefulSet"
 API_VERSION: Final = "apps/v1"
@@ -19,7 +19,7 @@ _MEMBER: Final = re.compile(r"(.*)-([0-9]+)", re.DOTALL)
 _ORDINAL_MAX: Final = 2**31 - 1
 
 
-def parent_of(pod: ReadOnlyObject) -> str:
+def parent_name(pod: ReadOnlyObject) -> str:
     """Return the name of a pod's set, from the pod's name; empty if it has no ordinal."""
     found = _MEMBER.fullmatch(pod["metadata"]["name"])
     return found[1] if found else ""
@@ -105,7 +105,7 @@ def _claim_volumes(owner: ReadOnlyObject, ordinal: int) -> Iterator[Object]:
 
 def new_pod(owner: ReadOnlyObject, revision: str, ordinal: int) -> Object:
     """Return the pod of an ordinal for a revision of the set."""
-    unnamed_pod = pod_from(owner["spec"]["template"], owner, API_VERSION, KIND, labels={HASH_LABEL: revision})
+    unnamed_pod = pod_from_template(owner["spec"]["template"], owner, API_VERSION, KIND, labels={HASH_LABEL: revision})
     pod = with_identity(owner, unnamed_pod, ordinal)
     network = {"hostname": pod["metadata"]["name"], "subdomain": owner["spec"].get("serviceName", "")}
     pod["spec"] = {**pod["spec"], **{name: value for name, value in network.items() if value}}

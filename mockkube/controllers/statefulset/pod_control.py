@@ -9,19 +9,19 @@ from typing import Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import ListWatch
+from mockkube.client.cache import Informer
 from mockkube.client.events import NORMAL, WARNING
 from mockkube.client.protocol import Client, key_of
 from mockkube.client.recorder import EventRecorder
-from mockkube.controllers.framework.consistency_store import OwnWrites
+from mockkube.controllers.framework.consistency_store import ConsistencyStore
 from mockkube.controllers.statefulset.claims import (
     CLAIM,
-    belongs_to_former_pod,
     claims_of,
-    has_rival,
-    is_kept_when_scaled,
-    is_owner_up_to_date,
-    with_owners,
+    has_stale_pod_owner,
+    has_unexpected_controller,
+    is_claim_owner_up_to_date,
+    retains_claims_when_scaled,
+    with_updated_owner_refs,
 )
 from mockkube.controllers.statefulset.identity import (
     identity_matches,
@@ -40,14 +40,14 @@ TRIES_MAX: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class StatefulHand:
+class StatefulPodControl:
     """Creates, updates and deletes pods of stateful sets, and the claims they need."""
 
     client: Client
     events: EventRecorder
-    pods: ListWatch
-    claims: ListWatch
-    writes: OwnWrites
+    pods: Informer
+    claims: Informer
+    writes: ConsistencyStore
     # Capitalization of verbs in messages: `Create Pod`, or `create Pod` in older releases.
     spelled: Callable[[str], str]
 
@@ -95,29 +95,29 @@ class StatefulHand:
         if error is not None:
             raise error
 
-    async def complete_claims(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
+    async def create_missing_claims(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
         """Create the missing claims of a pending pod."""
         await self._create_claims(owner, pod, "")
         await self._update_claim_owners(owner, pod)
 
-    def owners_match(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
+    def claims_match_retention_policy(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
         """Return whether the claims of a pod have the owners of the retention policy."""
-        return all(is_owner_up_to_date(claim, owner, pod) for claim in self._existing_claims(owner, pod))
+        return all(is_claim_owner_up_to_date(claim, owner, pod) for claim in self._existing_claims(owner, pod))
 
-    async def pass_on(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
+    async def update_claims_for_retention_policy(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
         """Set the owners of a pod's claims by the retention policy."""
         for claim in self._existing_claims(owner, pod):
-            if has_rival(claim, owner, pod):
+            if has_unexpected_controller(claim, owner, pod):
                 message = _CONFLICTING_CONTROLLER.format(claim["metadata"]["name"])
                 self.events.record(owner, WARNING, "ConflictingController", message)
-            if not is_owner_up_to_date(claim, owner, pod):
+            if not is_claim_owner_up_to_date(claim, owner, pod):
                 await self._update_claim_owner(claim, owner, pod)
 
-    def waits_for_claims(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
+    def has_stale_claims(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> bool:
         """Return whether claims of an earlier pod of this name must be deleted first."""
-        if is_kept_when_scaled(owner):
+        if retains_claims_when_scaled(owner):
             return False
-        return any(belongs_to_former_pod(claim, pod) for claim in self._existing_claims(owner, pod))
+        return any(has_stale_pod_owner(claim, pod) for claim in self._existing_claims(owner, pod))
 
     def _existing_claims(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
         for wanted in claims_of(owner, pod):
@@ -139,7 +139,7 @@ class StatefulHand:
         if not storage_matches(owner, pod):
             mended = with_storage(owner, mended or pod)
             await self._create_claims(owner, pod, "update")
-        if not self.owners_match(owner, pod):
+        if not self.claims_match_retention_policy(owner, pod):
             await self._update_claim_owners(owner, pod)
             # As upstream, the pod is written after its claims changed, even if it has not changed itself.
             mended = mended or dict(pod)
@@ -147,14 +147,14 @@ class StatefulHand:
 
     async def _update_claim_owners(self, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
         try:
-            await self.pass_on(owner, pod)
+            await self.update_claims_for_retention_policy(owner, pod)
         except ApiError as error:
             self._record_event("update", owner, pod, error)
             raise
 
     async def _update_claim_owner(self, claim: ReadOnlyObject, owner: ReadOnlyObject, pod: ReadOnlyObject) -> None:
         try:
-            written = await self.client.update(CLAIM, with_owners(claim, owner, pod))
+            written = await self.client.update(CLAIM, with_updated_owner_refs(claim, owner, pod))
         except ApiError as error:
             name = claim["metadata"]["name"]
             raise ApiError(f"could not update claim {name} for delete policy ownerRefs: {error.message}") from error

@@ -11,23 +11,23 @@ from typing import ClassVar, Final
 from mockkube.api.errors import Internal
 from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.sight import Sight
-from mockkube.controllers.history import Archive, by_number, data_of
-from mockkube.controllers.pods.template_hash import fnv32, go_json, safe_name
+from mockkube.client.sight import VersionedDecoder
+from mockkube.controllers.history import RevisionHistory, revision_patch, sort_revisions
+from mockkube.controllers.pods.template_hash import fnv32, go_json, safe_encode_string
 from mockkube.controllers.statefulset.identity import KIND
 from mockkube.features.capabilities import Capabilities
-from mockkube.proposals.lending import schema_for
-from mockkube.proposals.outside import trains_of
+from mockkube.proposals.lending import make_schema
+from mockkube.proposals.outside import trains_for
 
 # Label of a revision with its hash; pods carry the revision's name in `controller-revision-hash`.
 REVISION_HASH_LABEL: Final = "controller.kubernetes.io/hash"
 
 # Returns whether applying a revision to a set changes nothing.
-Same = Callable[[ReadOnlyObject, ReadOnlyObject], bool]
+RevisionComparison = Callable[[ReadOnlyObject, ReadOnlyObject], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class StatefulHistory:
+class StatefulSetRevisions:
     """Current revision, update revision, and all existing revisions of a set."""
 
     current: ReadOnlyObject
@@ -47,12 +47,12 @@ def never(owner: ReadOnlyObject, revision: ReadOnlyObject) -> bool:
     return False
 
 
-def same_meaning(capabilities: Capabilities) -> Same:
+def semantic_comparison(capabilities: Capabilities) -> RevisionComparison:
     """Return the comparison that decodes both templates as this version does, with defaults filled in."""
     if not capabilities.enabled("StatefulSetSemanticRevisionComparison"):
         return never
     # A revision of an older release lacks fields that are defaulted now; compared literally it would restart all pods.
-    decode = Sight(schema_for(capabilities.version, trains_of(capabilities))).lens("apps", "v1", KIND)
+    decode = VersionedDecoder(make_schema(capabilities.version, trains_for(capabilities))).lens("apps", "v1", KIND)
 
     def same(owner: ReadOnlyObject, revision: ReadOnlyObject) -> bool:
         try:
@@ -60,36 +60,36 @@ def same_meaning(capabilities: Capabilities) -> Same:
         except Internal:
             return False
         default_template(decoded["spec"]["template"], capabilities)
-        return data_of(decoded) == data_of(owner)
+        return revision_patch(decoded) == revision_patch(owner)
 
     return same
 
 
 @dataclass(frozen=True, slots=True)
-class StatefulArchive(Archive):
+class StatefulSetRevisionHistory(RevisionHistory):
     """Creates, adopts, renumbers and deletes the ControllerRevisions of stateful sets."""
 
     label: ClassVar[str] = REVISION_HASH_LABEL
 
-    same: Same = never
+    same: RevisionComparison = never
 
     def mark(self, owner: ReadOnlyObject, data: Object) -> str:
         """Return the hash of the revision data as JSON, with the collision count."""
         collisions = (owner.get("status") or {}).get("collisionCount", 0)
-        return safe_name(fnv32(go_json(data) + str(collisions).encode()))
+        return safe_encode_string(fnv32(go_json(data) + str(collisions).encode()))
 
-    async def history_of(self, owner: ReadOnlyObject) -> StatefulHistory:
+    async def get_revisions(self, owner: ReadOnlyObject) -> StatefulSetRevisions:
         """Return the revisions of a set; create one if the present template has none."""
-        every = tuple(by_number(await self.claimed(owner)))
+        every = tuple(sort_revisions(await self.claimed(owner)))
         update = await self._get_update_revision(owner, every)
         named = (owner.get("status") or {}).get("currentRevision", "")
         # Without a known current revision the set is new, or its status was lost: there is no update to continue.
         current = next((one for one in every if one["metadata"]["name"] == named), update)
-        return StatefulHistory(current, update, every)
+        return StatefulSetRevisions(current, update, every)
 
     async def _get_update_revision(self, owner: ReadOnlyObject, every: tuple[ReadOnlyObject, ...]) -> ReadOnlyObject:
         """Return the update revision: the last one if equal, an older equal one, or a new one."""
-        data = data_of(owner)
+        data = revision_patch(owner)
         last = every[-1] if every else None
         number = 1 if last is None else last.get("revision", 0) + 1
         equal = [one for one in every if one.get("data") == data]
@@ -100,7 +100,7 @@ class StatefulArchive(Archive):
             return await self.client.update("ControllerRevision", {**equal[-1], "revision": number})
         return await self._make(owner, data, number)
 
-    async def forget(self, owner: ReadOnlyObject, history: StatefulHistory, live: Iterable[str]) -> None:
+    async def forget(self, owner: ReadOnlyObject, history: StatefulSetRevisions, live: Iterable[str]) -> None:
         """Delete the oldest unused revisions beyond revisionHistoryLimit."""
         used = {history.current["metadata"]["name"], history.update["metadata"]["name"], *live}
         unused = [one for one in history.every if one["metadata"]["name"] not in used]

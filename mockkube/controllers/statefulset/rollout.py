@@ -30,9 +30,9 @@ _COUNTS: Final = ("readyReplicas", "currentReplicas", "updatedReplicas", "availa
 class Rules:
     """Features of the stateful set controller at one version and set of gates."""
 
-    availability_counts: bool
+    requires_availability: bool
     # An update may delete up to `maxUnavailable` pods at a time.
-    several_at_once: bool
+    allows_max_unavailable: bool
 
     @classmethod
     def of(cls, capabilities: Capabilities) -> "Rules":
@@ -41,7 +41,7 @@ class Rules:
         return cls(counts, capabilities.enabled("MaxUnavailableStatefulSet"))
 
 
-class Need(StrEnum):
+class PodNeed(StrEnum):
     """Next action on a pod that the set wants."""
 
     NOTHING = "nothing"
@@ -52,7 +52,7 @@ class Need(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Roster:
+class StatefulSetPlan:
     """A set at one moment: wanted pods by ordinal (some still to be created), and condemned ones.
 
     Only the lowest few of the missing pods are planned, so that the cost of a plan depends on the existing pods.
@@ -81,31 +81,31 @@ class Roster:
         """Return whether a pod has been ready for minReadySeconds."""
         return is_available(pod, self.owner["spec"].get("minReadySeconds", 0), self.now)
 
-    def is_missed(self, pod: ReadOnlyObject) -> bool:
+    def is_unavailable(self, pod: ReadOnlyObject) -> bool:
         """Return whether a pod is not available, or terminating."""
-        serves = self.is_available(pod) if self.rules.availability_counts else is_running_and_ready(pod)
+        serves = self.is_available(pod) if self.rules.requires_availability else is_running_and_ready(pod)
         return not serves or terminating(pod)
 
-    def first_missed(self) -> ReadOnlyObject | None:
+    def first_unavailable(self) -> ReadOnlyObject | None:
         """Return the unavailable pod that others wait for: replicas first, then condemned, by ordinal."""
-        return next((pod for pod in (*self.replicas, *reversed(self.condemned)) if self.is_missed(pod)), None)
+        return next((pod for pod in (*self.replicas, *reversed(self.condemned)) if self.is_unavailable(pod)), None)
 
-    def need_of(self, pod: ReadOnlyObject) -> Need:
+    def find_need(self, pod: ReadOnlyObject) -> PodNeed:
         """Return the next action on a wanted pod."""
         # A finished pod is deleted and created again under its name, whatever its restart policy.
         if is_finished(pod):
-            return Need.TIME if terminating(pod) else Need.DELETION
+            return PodNeed.TIME if terminating(pod) else PodNeed.DELETION
         if not is_created(pod):
-            return Need.CREATION
+            return PodNeed.CREATION
         settled = is_running_and_ready(pod) and self.is_available(pod) and not terminating(pod)
-        return Need.NOTHING if settled else Need.TIME
+        return PodNeed.NOTHING if settled else PodNeed.TIME
 
-    def may_go(self, pod: ReadOnlyObject) -> bool:
+    def may_delete_condemned(self, pod: ReadOnlyObject) -> bool:
         """Return whether a condemned pod may be deleted now."""
         if terminating(pod):
             return False
         # An ordered set scales down only while all other pods are available; the unavailable one itself may go.
-        if not self.ordered or pod is self.first_missed():
+        if not self.ordered or pod is self.first_unavailable():
             return True
         return is_running_and_ready(pod) and self.is_available(pod)
 
@@ -118,11 +118,11 @@ class Roster:
         # the partition counts positions, whatever the first ordinal
         first = ordinals(self.owner).start + rolling.get("partition", 0)
         due = [pod for pod in self.replicas if ordinal_of(pod) >= first]
-        if not self.rules.several_at_once:
+        if not self.rules.allows_max_unavailable:
             return self._next_pod_to_update(due)
         allowed = max(scaled(rolling.get("maxUnavailable", 1), wanted(self.owner), math.floor), 1)
         # Missing pods are unavailable too.
-        allowed -= sum(self.is_missed(pod) for pod in self.replicas) + self.missing
+        allowed -= sum(self.is_unavailable(pod) for pod in self.replicas) + self.missing
         return [pod for pod in reversed(due) if self._is_outdated(pod)][: max(allowed, 0)]
 
     def _next_pod_to_update(self, due: Sequence[ReadOnlyObject]) -> list[ReadOnlyObject]:
@@ -132,7 +132,7 @@ class Roster:
                 return []
             if self._is_outdated(pod):
                 return [pod]
-            if self.is_missed(pod):
+            if self.is_unavailable(pod):
                 return []
         return []
 
@@ -174,7 +174,7 @@ def is_running_and_ready(pod: ReadOnlyObject) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Editions:
+class RevisionedSets:
     """The set at its current revision and at its update revision."""
 
     current: ReadOnlyObject
@@ -197,9 +197,9 @@ class Editions:
         return new_pod(self.update, self.update_name, ordinal)
 
 
-def roster_of(
-    owner: ReadOnlyObject, editions: Editions, pods: Iterable[ReadOnlyObject], now: datetime, rules: Rules
-) -> Roster:
+def plan_stateful_set(
+    owner: ReadOnlyObject, editions: RevisionedSets, pods: Iterable[ReadOnlyObject], now: datetime, rules: Rules
+) -> StatefulSetPlan:
     """Return the plan of a set with these pods; pods without an ordinal are ignored."""
     present, wanted_ordinals = {ordinal_of(pod): pod for pod in pods}, ordinals(owner)
     condemned = sorted((one for one in present if one >= 0 and one not in wanted_ordinals), reverse=True)
@@ -208,7 +208,7 @@ def roster_of(
     missing_ordinals = islice((one for one in wanted_ordinals if one not in present), burst)
     planned = {ordinal: editions.pod(ordinal) for ordinal in missing_ordinals}
     known = {ordinal: pod for ordinal, pod in present.items() if ordinal in wanted_ordinals} | planned
-    return Roster(
+    return StatefulSetPlan(
         owner=owner,
         current=editions.current_name,
         update=editions.update_name,
@@ -230,7 +230,7 @@ def completed(owner: ReadOnlyObject, status: ReadOnlyObject) -> Object:
     return {**status, "currentReplicas": status["updatedReplicas"], "currentRevision": status["updateRevision"]}
 
 
-def is_news(owner: ReadOnlyObject, status: ReadOnlyObject) -> bool:
+def is_inconsistent_status(owner: ReadOnlyObject, status: ReadOnlyObject) -> bool:
     """Return whether a status differs from the stored one."""
     old = owner.get("status") or {}
     if status["observedGeneration"] > old.get("observedGeneration", 0):

@@ -10,24 +10,37 @@ from mockkube.api.errors import ApiError, Conflict
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
 from mockkube.controllers.deployment.scaling import wanted
-from mockkube.controllers.framework.consistency_store import OwnWrites, Watched
+from mockkube.controllers.framework.consistency_store import ConsistencyStore, TrackedInformer
 from mockkube.controllers.framework.controller import DONE, Again, Controller, Outcome, Setting
-from mockkube.controllers.framework.controller_ref_manager import Claims, terminating
-from mockkube.controllers.framework.owner_index import Heirs, candidates, selector_of
-from mockkube.controllers.framework.slow_start import Batches, slow_start
-from mockkube.controllers.pods.readiness import seconds_to_availability, seconds_to_prove
+from mockkube.controllers.framework.controller_ref_manager import ControllerRefManager, terminating
+from mockkube.controllers.framework.owner_index import OwnedObjectHandler, candidates, selector_of
+from mockkube.controllers.framework.slow_start import SlowStartResult, slow_start_batch
+from mockkube.controllers.pods.readiness import min_ready_delay, seconds_to_next_availability
 from mockkube.controllers.statefulset.claims import CLAIM
 from mockkube.controllers.statefulset.identity import (
     API_VERSION,
     KIND,
     identity_matches,
-    parent_of,
+    parent_name,
     revision_of,
     storage_matches,
 )
-from mockkube.controllers.statefulset.pod_control import StatefulHand
-from mockkube.controllers.statefulset.revisions import StatefulArchive, StatefulHistory, restored, same_meaning
-from mockkube.controllers.statefulset.rollout import Editions, Need, Roster, Rules, completed, is_news, roster_of
+from mockkube.controllers.statefulset.pod_control import StatefulPodControl
+from mockkube.controllers.statefulset.revisions import (
+    StatefulSetRevisionHistory,
+    StatefulSetRevisions,
+    restored,
+    semantic_comparison,
+)
+from mockkube.controllers.statefulset.rollout import (
+    PodNeed,
+    RevisionedSets,
+    Rules,
+    StatefulSetPlan,
+    completed,
+    is_inconsistent_status,
+    plan_stateful_set,
+)
 from mockkube.features.versions import Version
 
 # From this version on the controller requeues a set for the exact time at which a pod becomes available.
@@ -36,7 +49,7 @@ _EXACT_AVAILABILITY: Final = Version(1, 35)
 _TITLED_EVENTS: Final = Version(1, 35)
 
 
-class StatefulSets(Controller):
+class StatefulSetController(Controller):
     """Controller of StatefulSets; keys are StatefulSets."""
 
     name: ClassVar[str] = "statefulset-controller"
@@ -46,21 +59,25 @@ class StatefulSets(Controller):
         super().__init__(setting)
         version = setting.capabilities.version
         self.sets = self.follow(KIND)
-        pod_handler = Heirs(
+        pod_handler = OwnedObjectHandler(
             self.sets, KIND, added=self._enqueue_owner, updated=self._on_pod_update, deleted=self._enqueue_owner
         )
         self.pods = self.follow("Pod", pod_handler.heed)
         revisions = self.cache("ControllerRevision")
-        self._revision_history = StatefulArchive(self.client, revisions, KIND, same=same_meaning(setting.capabilities))
+        self._revision_history = StatefulSetRevisionHistory(
+            self.client, revisions, KIND, same=semantic_comparison(setting.capabilities)
+        )
         spelled = str.title if version >= _TITLED_EVENTS else str.lower
         claims = self.cache(CLAIM)
-        tracked = [Watched(self.pods, "", "pods"), Watched(claims, "", "persistentvolumeclaims")]
-        tracked.append(Watched(self.sets, "apps", "statefulsets"))
+        tracked = [TrackedInformer(self.pods, "", "pods"), TrackedInformer(claims, "", "persistentvolumeclaims")]
+        tracked.append(TrackedInformer(self.sets, "apps", "statefulsets"))
         checks_consistency = setting.capabilities.enabled("StaleControllerConsistencyStatefulSet")
-        self._consistency_store = OwnWrites(
+        self._consistency_store = ConsistencyStore(
             self.clock, "statefulset_controller", setting.metrics, tracked if checks_consistency else ()
         )
-        self._pod_control = StatefulHand(self.client, self.events, self.pods, claims, self._consistency_store, spelled)
+        self._pod_control = StatefulPodControl(
+            self.client, self.events, self.pods, claims, self._consistency_store, spelled
+        )
         self._features = Rules.of(setting.capabilities)
         self._has_exact_availability = version >= _EXACT_AVAILABILITY
 
@@ -69,7 +86,7 @@ class StatefulSets(Controller):
 
     def _on_pod_update(self, key: Key, pod: ReadOnlyObject, old: ReadOnlyObject | None) -> None:
         self.keys.add(key)
-        if seconds := seconds_to_prove(self.sets.get(key), pod, old):
+        if seconds := min_ready_delay(self.sets.get(key), pod, old):
             self.keys.add_after(key, seconds if self._has_exact_availability else seconds + 1)
 
     async def reconcile(self, key: Key) -> Outcome:
@@ -82,27 +99,29 @@ class StatefulSets(Controller):
             self._consistency_store.forget(key)
             return DONE
         selector = selector_of(owner)
-        claims = Claims(self.client, "Pod", owner, KIND, API_VERSION)
+        claims = ControllerRefManager(self.client, "Pod", owner, KIND, API_VERSION)
         pods = await claims.claim(
             candidates(self.pods, owner),
-            lambda pod: selector.matches(pod["metadata"].get("labels") or {}) and parent_of(pod) == key.name,
+            lambda pod: selector.matches(pod["metadata"].get("labels") or {}) and parent_name(pod) == key.name,
         )
-        history = await self._revision_history.history_of(owner)
+        history = await self._revision_history.get_revisions(owner)
         try:
             status = await self._sync(owner, history, pods)
         finally:
             await self._revision_history.forget(owner, history, (revision_of(pod) for pod in pods))
         return self._next_sync(owner, status, pods)
 
-    async def _sync(self, owner: ReadOnlyObject, history: StatefulHistory, pods: Sequence[ReadOnlyObject]) -> Object:
+    async def _sync(
+        self, owner: ReadOnlyObject, history: StatefulSetRevisions, pods: Sequence[ReadOnlyObject]
+    ) -> Object:
         """Process the pods of a set by plan, write the status and return it."""
-        revisioned_sets = Editions(
+        revisioned_sets = RevisionedSets(
             current=restored(owner, history.current),
             current_name=history.current["metadata"]["name"],
             update=restored(owner, history.update),
             update_name=history.update["metadata"]["name"],
         )
-        plan = roster_of(owner, revisioned_sets, pods, self.clock.now(), self._features)
+        plan = plan_stateful_set(owner, revisioned_sets, pods, self.clock.now(), self._features)
         status, error = plan.status(pods), None
         if not terminating(owner):
             done = await self._update_stateful_set(plan)
@@ -115,7 +134,7 @@ class StatefulSets(Controller):
             raise error
         return status
 
-    async def _update_stateful_set(self, roster: Roster) -> Batches:
+    async def _update_stateful_set(self, roster: StatefulSetPlan) -> SlowStartResult:
         """Process all pods; return the number deleted for an update, and the first error."""
         try:
             held_up = (
@@ -124,22 +143,22 @@ class StatefulSets(Controller):
                 or await self._run_for_all(roster, roster.condemned, self._process_condemned)
             )
         except ApiError as error:
-            return Batches(0, error)
+            return SlowStartResult(0, error)
         taken = 0
         # An update goes on only while no pod is waited for; otherwise a bad revision would spread.
         for pod in () if held_up else roster.outdated():
             try:
                 await self._pod_control.delete(roster.owner, pod)
             except ApiError as error:
-                return Batches(taken, error)
+                return SlowStartResult(taken, error)
             taken += 1
-        return Batches(taken)
+        return SlowStartResult(taken)
 
     async def _run_for_all(
         self,
-        roster: Roster,
+        roster: StatefulSetPlan,
         pods: Sequence[ReadOnlyObject],
-        act: Callable[[Roster, ReadOnlyObject], Awaitable[bool]],
+        act: Callable[[StatefulSetPlan, ReadOnlyObject], Awaitable[bool]],
     ) -> bool:
         """Process pods; return whether an ordered set must wait for one, at which it stops."""
         if roster.ordered:
@@ -147,45 +166,45 @@ class StatefulSets(Controller):
                 if await act(roster, pod):
                     return True
             return False
-        done = await slow_start(len(pods), lambda index: act(roster, pods[index]))
+        done = await slow_start_batch(len(pods), lambda index: act(roster, pods[index]))
         if done.error is not None:
             raise done.error
         return False
 
-    async def _process_replica(self, roster: Roster, pod: ReadOnlyObject) -> bool:
+    async def _process_replica(self, roster: StatefulSetPlan, pod: ReadOnlyObject) -> bool:
         """Process one wanted pod; return whether an ordered set must wait for it."""
-        owner, need = roster.owner, roster.need_of(pod)
-        if need is Need.DELETION:
+        owner, need = roster.owner, roster.find_need(pod)
+        if need is PodNeed.DELETION:
             await self._pod_control.delete(owner, pod)
             return True
-        if need is Need.CREATION:
+        if need is PodNeed.CREATION:
             # As upstream, nothing else is done in this round while claims of the former pod are still to be deleted.
-            if not self._pod_control.waits_for_claims(owner, pod):
+            if not self._pod_control.has_stale_claims(owner, pod):
                 await self._pod_control.create(owner, dict(pod))
             return True
         # A claim may have been deleted between the creation of claims and pod.
         if pod["status"]["phase"] == "Pending":
-            await self._pod_control.complete_claims(owner, pod)
-        if need is Need.TIME and roster.ordered:
+            await self._pod_control.create_missing_claims(owner, pod)
+        if need is PodNeed.TIME and roster.ordered:
             return True
         fits = identity_matches(owner, pod) and storage_matches(owner, pod)
-        if not fits or not self._pod_control.owners_match(owner, pod):
+        if not fits or not self._pod_control.claims_match_retention_policy(owner, pod):
             await self._pod_control.mend(owner, pod)
         return False
 
-    async def _fix_claims(self, roster: Roster, pod: ReadOnlyObject) -> bool:
-        if not self._pod_control.owners_match(roster.owner, pod):
-            await self._pod_control.pass_on(roster.owner, pod)
+    async def _fix_claims(self, roster: StatefulSetPlan, pod: ReadOnlyObject) -> bool:
+        if not self._pod_control.claims_match_retention_policy(roster.owner, pod):
+            await self._pod_control.update_claims_for_retention_policy(roster.owner, pod)
         return False
 
-    async def _process_condemned(self, roster: Roster, pod: ReadOnlyObject) -> bool:
-        if roster.may_go(pod):
+    async def _process_condemned(self, roster: StatefulSetPlan, pod: ReadOnlyObject) -> bool:
+        if roster.may_delete_condemned(pod):
             await self._pod_control.delete(roster.owner, pod)
         return True
 
     async def _update_status(self, owner: ReadOnlyObject, status: Object) -> None:
         """Write the status if it changed; on a conflict retry once with the stored object."""
-        if not is_news(owner, status):
+        if not is_inconsistent_status(owner, status):
             return
         try:
             written = await self.client.update(KIND, {**owner, "status": status}, subresource="status")
@@ -202,5 +221,5 @@ class StatefulSets(Controller):
             )
         if min_ready_seconds == 0 or status["readyReplicas"] == available:
             return DONE
-        left = seconds_to_availability(pods, min_ready_seconds, self.clock.now())
+        left = seconds_to_next_availability(pods, min_ready_seconds, self.clock.now())
         return Again(after=float(min_ready_seconds) if left is None else left)

@@ -8,12 +8,12 @@ from typing import Final
 
 from mockkube.api.quantity import parse
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import ListWatch
+from mockkube.client.cache import Informer
 from mockkube.client.protocol import Client
 from mockkube.client.recorder import EventRecorder
 from mockkube.controllers.framework.write_through_cache import Ledger
 from mockkube.features.capabilities import Capabilities
-from mockkube.matching.volumes import BIND_COMPLETED, BOUND_BY_CONTROLLER, bound_to, has_annotation
+from mockkube.matching.volumes import BIND_COMPLETED, BOUND_BY_CONTROLLER, bind_to_claim, has_annotation
 
 CLAIM: Final = "PersistentVolumeClaim"
 VOLUME: Final = "PersistentVolume"
@@ -25,11 +25,11 @@ ATTRIBUTES_GATE: Final = "VolumeAttributesClass"
 _PRE_RESIZE: Final = "volume.alpha.kubernetes.io/pre-resize-capacity"
 
 
-class VolumeBooks:
+class VolumeBindings:
     """Newest known volumes and claims, and the writes that both halves of the binder share."""
 
     def __init__(
-        self, client: Client, events: EventRecorder, capabilities: Capabilities, volumes: ListWatch, claims: ListWatch
+        self, client: Client, events: EventRecorder, capabilities: Capabilities, volumes: Informer, claims: Informer
     ) -> None:
         self.client, self.events = client, events
         self.volumes, self.claims = Ledger(volumes), Ledger(claims)
@@ -65,7 +65,7 @@ class VolumeBooks:
         new = _unbound_status(old, phase) if volume is None else self._bound_status(old, phase, volume)
         return claim if new == old else await self.write_claim({**claim, "status": new}, status=True)
 
-    async def lose(self, claim: ReadOnlyObject, reason: str, message: str) -> None:
+    async def mark_lost(self, claim: ReadOnlyObject, reason: str, message: str) -> None:
         """Set a claim's phase to Lost and record an event, unless it is Lost."""
         if claim.get("status", {}).get("phase") != "Lost":
             written = await self.set_claim_phase(claim, "Lost")
@@ -87,7 +87,7 @@ class VolumeBooks:
         """Bind volume and claim to each other, the volume first; skip writes that are done already."""
         # The volume comes first: its claimRef reserves it, so a crash before the claim is written leaves a state that
         # can be completed.
-        changed = bound_to(volume, claim)
+        changed = bind_to_claim(volume, claim)
         if changed is not None:
             volume = await self.write_volume(changed)
         volume = await self.set_phase(volume, "Bound")
@@ -117,7 +117,7 @@ class VolumeBooks:
         written = await self.write_volume({**volume, "metadata": metadata, "spec": spec})
         await self.set_phase(written, "Available")
 
-    async def note_provisioner(self, claim: ReadOnlyObject, provisioner: str) -> ReadOnlyObject:
+    async def set_claim_provisioner(self, claim: ReadOnlyObject, provisioner: str) -> ReadOnlyObject:
         """Annotate a claim with its provisioner."""
         if claim["metadata"].get("annotations", {}).get(PROVISIONER) == provisioner:
             return claim

@@ -10,12 +10,17 @@ from mockkube.api.errors import ApiError
 from mockkube.api.kinds.core.persistent_volume_claim_validation import CLASS_ANNOTATION
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
-from mockkube.controllers.framework.controller import DONE, SWEEP, Again, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller import DONE, RESYNC, Again, Controller, Outcome, Setting
 from mockkube.controllers.pods.by_claim import pods_by_claim
 from mockkube.controllers.pods.status_writer import FINISHED
-from mockkube.controllers.volume.bindings import CLAIM, VOLUME, VolumeBooks
-from mockkube.controllers.volume.volume_choice import best_match, default_class, waits_for_consumer, why_not
-from mockkube.controllers.volume.volume_controller import VolumeKeeper
+from mockkube.controllers.volume.bindings import CLAIM, VOLUME, VolumeBindings
+from mockkube.controllers.volume.volume_choice import (
+    find_best_match,
+    find_default_class,
+    find_mismatch,
+    waits_for_consumer,
+)
+from mockkube.controllers.volume.volume_controller import VolumeController
 from mockkube.matching.csi_migration import migration_of_plugin
 from mockkube.matching.volumes import (
     BIND_COMPLETED,
@@ -23,9 +28,9 @@ from mockkube.matching.volumes import (
     SELECTED_NODE,
     ClaimRequirements,
     SearchConditions,
-    class_of,
     has_annotation,
-    refers_to,
+    is_bound_to_claim,
+    storage_class_of,
 )
 
 IN_TREE: Final = "kubernetes.io/"
@@ -50,16 +55,16 @@ class ClaimBinder(Controller):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         claims, volumes = self.follow(CLAIM), self.cache(VOLUME)
-        self.books = VolumeBooks(self.client, self.events, setting.capabilities, volumes, claims)
+        self.books = VolumeBindings(self.client, self.events, setting.capabilities, volumes, claims)
         self.classes = self.cache("StorageClass")
         self._pods_by_claim = pods_by_claim(self.cache("Pod"))
-        self.keeper = VolumeKeeper(setting, self.books, self.keys)
+        self.keeper = VolumeController(setting, self.books, self.keys)
         self._sync_seconds = setting.options.volume_sync_seconds
-        self.keys.add(SWEEP)
+        self.keys.add(RESYNC)
 
     async def reconcile(self, key: Key) -> Outcome:
         """Bind a claim to a volume, or wait for one."""
-        if key == SWEEP:
+        if key == RESYNC:
             return self._resync()
         claim = self.books.claims.get(key)
         if claim is None:
@@ -88,13 +93,13 @@ class ClaimBinder(Controller):
         name = claim["spec"].get("volumeName")
         volume = self.books.volumes.get(Key("", name)) if name else None
         if not name:
-            await self.books.lose(claim, "ClaimLost", _LOST_REFERENCE)
+            await self.books.mark_lost(claim, "ClaimLost", _LOST_REFERENCE)
         elif volume is None:
-            await self.books.lose(claim, "ClaimLost", _LOST_VOLUME)
+            await self.books.mark_lost(claim, "ClaimLost", _LOST_VOLUME)
         elif volume["spec"].get("claimRef", {}).get("uid", claim["metadata"]["uid"]) == claim["metadata"]["uid"]:
             await self.books.bind(volume, claim)
         else:
-            await self.books.lose(claim, "ClaimMisbound", _MISBOUND)
+            await self.books.mark_lost(claim, "ClaimMisbound", _MISBOUND)
 
     async def _sync_claim_with_volume(self, claim: ReadOnlyObject, name: str) -> None:
         """Bind a claim to the volume it names, if the volume is free or reserved for it."""
@@ -102,7 +107,7 @@ class ClaimBinder(Controller):
         if volume is None:
             await self.books.set_claim_phase(claim, "Pending")
         elif "claimRef" not in volume["spec"]:
-            reason = why_not(volume, claim, attributes_classes=self.books.attributes_classes)
+            reason = find_mismatch(volume, claim, attributes_classes=self.books.attributes_classes)
             if not reason:
                 await self.books.bind(volume, claim)
                 return
@@ -111,7 +116,7 @@ class ClaimBinder(Controller):
             )
             await self.books.set_claim_phase(claim, "Pending")
         # The volume is reserved for this claim, by a user or by a binding that was interrupted.
-        elif refers_to(volume, claim):
+        elif is_bound_to_claim(volume, claim):
             await self.books.bind(volume, claim)
         else:
             await self._reject_taken_volume(claim, volume)
@@ -133,7 +138,7 @@ class ClaimBinder(Controller):
         delayed = waits_for_consumer(claim, storage_class)
         terms = SearchConditions(delayed=delayed, attributes_classes=self.books.attributes_classes)
         try:
-            volume = best_match(ClaimRequirements.read(claim), self.books.volumes.all(), terms)
+            volume = find_best_match(ClaimRequirements.read(claim), self.books.volumes.all(), terms)
         except ValueError as error:
             raise ApiError(f'error finding PV for claim "{key_of(claim)}": {error}') from error
         if volume is not None:
@@ -142,14 +147,14 @@ class ClaimBinder(Controller):
             await self._wait_or_provision(claim, storage_class, delayed=delayed)
 
     def _find_class(self, claim: ReadOnlyObject) -> ReadOnlyObject | None:
-        name = class_of(claim)
+        name = storage_class_of(claim)
         return self.classes.get(Key("", name)) if name else None
 
     async def _assign_default_class(self, claim: ReadOnlyObject) -> bool:
         """Set the default class on a claim without a class; return whether there was one."""
         if has_annotation(claim, CLASS_ANNOTATION) or claim["spec"].get("storageClassName") is not None:
             return False
-        default = default_class(self.classes.list())
+        default = find_default_class(self.classes.list())
         if default is None:
             return False
         await self.books.write_claim(
@@ -163,7 +168,7 @@ class ClaimBinder(Controller):
         # With WaitForFirstConsumer the scheduler chooses the node first; provisioning starts with its annotation.
         if delayed and not has_annotation(claim, SELECTED_NODE):
             self._record_waiting_for_consumer(claim)
-        elif class_of(claim):
+        elif storage_class_of(claim):
             await self._provision(claim, storage_class)
             return
         else:
@@ -183,7 +188,7 @@ class ClaimBinder(Controller):
     async def _provision(self, claim: ReadOnlyObject, storage_class: ReadOnlyObject | None) -> None:
         """Request a volume from the provisioner of the claim's class."""
         if storage_class is None:
-            message = f'storageclass.storage.k8s.io "{class_of(claim)}" not found'
+            message = f'storageclass.storage.k8s.io "{storage_class_of(claim)}" not found'
             self._record_event(claim, "Warning", "ProvisioningFailed", message)
             return
         provisioner: str = storage_class["provisioner"]
@@ -195,7 +200,7 @@ class ClaimBinder(Controller):
             self._record_event(claim, "Warning", "ProvisioningFailed", f"no volume plugin matched name: {provisioner}")
             return
         # External provisioners act on this annotation.
-        claim = await self.books.note_provisioner(claim, provisioner)
+        claim = await self.books.set_claim_provisioner(claim, provisioner)
         self._record_event(claim, "Normal", "ExternalProvisioning", _EXTERNAL.format(provisioner))
 
 

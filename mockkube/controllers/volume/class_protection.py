@@ -11,13 +11,13 @@ from mockkube.client.protocol import EventType, Key, Selection, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
 from mockkube.controllers.framework.controller_ref_manager import terminating
 from mockkube.controllers.volume.bindings import CLAIM, VOLUME
-from mockkube.controllers.volume.protection import to_be_judged, with_finalizer, without_finalizer
+from mockkube.controllers.volume.protection import needs_finalizer_change, with_finalizer, without_finalizer
 
 CLASS: Final = "VolumeAttributesClass"
 FINALIZER: Final = "kubernetes.io/vac-protection"
 
 
-def classes_of(obj: ReadOnlyObject) -> set[str]:
+def referenced_classes(obj: ReadOnlyObject) -> set[str]:
     """Return the classes that a claim or volume refers to: wanted, current and target."""
     status = obj.get("status", {})
     names = (
@@ -28,7 +28,7 @@ def classes_of(obj: ReadOnlyObject) -> set[str]:
     return {name for name in names if name}
 
 
-class ClassProtection(Controller):
+class VolumeAttributesClassProtectionController(Controller):
     """Controller of VolumeAttributesClasses; keys are classes."""
 
     name: ClassVar[str] = "volumeattributesclass-protection-controller"
@@ -40,20 +40,20 @@ class ClassProtection(Controller):
         self._users = [self.follow(kind, self._on_user_change) for kind in (CLAIM, VOLUME)]
 
     def _on_class_change(self, change: Change) -> None:
-        if change.type is not EventType.DELETED and to_be_judged(change.object, FINALIZER):
+        if change.type is not EventType.DELETED and needs_finalizer_change(change.object, FINALIZER):
             self.keys.add(key_of(change.object))
 
     def _on_user_change(self, change: Change) -> None:
         """Queue the classes that a claim or volume no longer refers to."""
-        before = set() if change.old is None else classes_of(change.old)
-        after = classes_of(change.object)
+        before = set() if change.old is None else referenced_classes(change.old)
+        after = referenced_classes(change.object)
         for name in sorted(after if change.type is EventType.DELETED else before - after):
             self.keys.add(Key("", name))
 
     async def reconcile(self, key: Key) -> Outcome:
         """Add the finalizer to a class, or remove it from a terminating one that is not used."""
         found = self.classes.get(key)
-        if found is None or not to_be_judged(found, FINALIZER):
+        if found is None or not needs_finalizer_change(found, FINALIZER):
             return DONE
         if not terminating(found):
             await self.client.update(CLASS, with_finalizer(found, FINALIZER))
@@ -62,8 +62,8 @@ class ClassProtection(Controller):
         return DONE
 
     async def _is_in_use(self, name: str) -> bool:
-        if any(name in classes_of(user) for cache in self._users for user in cache.list()):
+        if any(name in referenced_classes(user) for cache in self._users for user in cache.list()):
             return True
         # The informer may lag behind: a claim created just now would lose its class.
         claims = (await self.client.list(CLAIM, Selection())).items
-        return any(name in classes_of(claim) for claim in claims)
+        return any(name in referenced_classes(claim) for claim in claims)

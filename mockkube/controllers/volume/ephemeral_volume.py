@@ -13,10 +13,10 @@ from mockkube.controllers.framework.controller import DONE, Controller, Outcome,
 from mockkube.controllers.framework.controller_ref_manager import controller_uid, reference_to, terminating
 from mockkube.controllers.pods.by_claim import pods_by_claim
 from mockkube.controllers.volume.bindings import CLAIM
-from mockkube.matching.pod_claims import ephemeral_name
+from mockkube.matching.pod_claims import ephemeral_claim_name
 
 
-class EphemeralVolumes(Controller):
+class EphemeralVolumeController(Controller):
     """Controller of ephemeral volumes; keys are pods."""
 
     name: ClassVar[str] = "ephemeral-volume-controller"
@@ -61,7 +61,7 @@ class EphemeralVolumes(Controller):
 
     async def _ensure_claim(self, pod: ReadOnlyObject, volume: ReadOnlyObject) -> None:
         """Create the claim of an ephemeral volume unless it exists; ApiError if another owns it."""
-        name, namespace = ephemeral_name(pod, volume), pod["metadata"]["namespace"]
+        name, namespace = ephemeral_claim_name(pod, volume), pod["metadata"]["namespace"]
         claim = self.claims.get(Key(namespace, name))
         if claim is not None:
             # A claim of the user with this name must not be used: its data would be deleted with the pod.

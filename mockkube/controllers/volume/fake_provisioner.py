@@ -11,12 +11,12 @@ from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.events import reference_to
 from mockkube.client.protocol import EventType, Key, key_of
-from mockkube.controllers.framework.controller import DONE, SWEEP, Controller, Outcome, Setting
+from mockkube.controllers.framework.controller import DONE, RESYNC, Controller, Outcome, Setting
 from mockkube.controllers.framework.controller_ref_manager import terminating
 from mockkube.controllers.volume.bindings import CLAIM, PROVISIONED_BY, PROVISIONER, VOLUME
 from mockkube.controllers.volume.protection import without_finalizer
 from mockkube.controllers.volume.volume_choice import waits_for_consumer
-from mockkube.matching.volumes import SELECTED_NODE, class_of, has_annotation
+from mockkube.matching.volumes import SELECTED_NODE, has_annotation, storage_class_of
 
 PROVISIONER_NAME: Final = "mockkube.dev/fake"
 _DRIVER: Final = "fake.mockkube.dev"
@@ -37,7 +37,7 @@ class FakeProvisioner(Controller):
         self.classes = self.cache("StorageClass")
         self._default_class = setting.options.default_storage_class
         if self._default_class:
-            self.keys.add(SWEEP)
+            self.keys.add(RESYNC)
 
     def _on_claim_change(self, change: Change) -> None:
         if change.type is not EventType.DELETED and _needs_provisioning(change.object):
@@ -49,7 +49,7 @@ class FakeProvisioner(Controller):
 
     async def reconcile(self, key: Key) -> Outcome:
         """Create the volume of a claim, or delete a released volume."""
-        if key == SWEEP:
+        if key == RESYNC:
             await self._ensure_default_class()
         elif key.namespace:
             await self._provision(key)
@@ -68,13 +68,13 @@ class FakeProvisioner(Controller):
     async def _provision(self, key: Key) -> None:
         """Create the volume of a claim, with the events of an external provisioner."""
         claim = self.claims.get(key)
-        storage_class = None if claim is None else self.classes.get(Key("", class_of(claim)))
+        storage_class = None if claim is None else self.classes.get(Key("", storage_class_of(claim)))
         if claim is None or storage_class is None or not _needs_provisioning(claim):
             return
         if waits_for_consumer(claim, storage_class) and not has_annotation(claim, SELECTED_NODE):
             return
         # The name derives from the claim's uid, so a retry cannot create a second volume.
-        volume = volume_for(claim, storage_class)
+        volume = new_volume(claim, storage_class)
         name = volume["metadata"]["name"]
         if self.volumes.get(Key("", name)) is not None:
             return
@@ -102,7 +102,7 @@ class FakeProvisioner(Controller):
             return
 
 
-def volume_for(claim: ReadOnlyObject, storage_class: ReadOnlyObject) -> Object:
+def new_volume(claim: ReadOnlyObject, storage_class: ReadOnlyObject) -> Object:
     """Return the volume for a claim: of the requested size, with the claim as claimRef."""
     spec, name = claim["spec"], f"pvc-{claim['metadata']['uid']}"
     policy = storage_class.get("reclaimPolicy", "Delete")
@@ -115,7 +115,7 @@ def volume_for(claim: ReadOnlyObject, storage_class: ReadOnlyObject) -> Object:
         "claimRef": reference_to(claim),
         "csi": {"driver": _DRIVER, "volumeHandle": name},
         "persistentVolumeReclaimPolicy": policy,
-        "storageClassName": class_of(claim),
+        "storageClassName": storage_class_of(claim),
         "volumeMode": spec.get("volumeMode", "Filesystem"),
     }
     if options := storage_class.get("mountOptions"):

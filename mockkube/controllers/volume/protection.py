@@ -35,13 +35,13 @@ def without_finalizer(obj: ReadOnlyObject, name: str) -> Object:
     return {**obj, "metadata": {**metadata, "finalizers": [one for one in metadata["finalizers"] if one != name]}}
 
 
-def to_be_judged(obj: ReadOnlyObject, finalizer: str) -> bool:
+def needs_finalizer_change(obj: ReadOnlyObject, finalizer: str) -> bool:
     """Return whether the finalizer is missing, or holds up a deletion."""
     # Both cases at once: not terminating and without the finalizer, or terminating and with it.
     return terminating(obj) == (finalizer in obj["metadata"].get("finalizers", ()))
 
 
-class ClaimProtection(Controller):
+class PVCProtectionController(Controller):
     """Controller of claim protection; keys are claims."""
 
     name: ClassVar[str] = "persistentvolumeclaim-protection-controller"
@@ -50,16 +50,16 @@ class ClaimProtection(Controller):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self._tracks_use = setting.capabilities.enabled(UNUSED_GATE)
-        self.claims = self.follow(CLAIM, self._claim_changed)
+        self.claims = self.follow(CLAIM, self._on_claim_change)
         self._pods_by_claim = pods_by_claim(self.follow("Pod", self._on_pod_change))
 
-    def _claim_changed(self, change: Change) -> None:
+    def _on_claim_change(self, change: Change) -> None:
         claim = change.object
         if change.type is EventType.DELETED:
             return
         is_new = self._tracks_use and find_condition(claim.get("status", {}).get("conditions", ()), _UNUSED) is None
         # A claim without condition Unused was created, or comes from a version that did not track usage.
-        if is_new or to_be_judged(claim, CLAIM_FINALIZER):
+        if is_new or needs_finalizer_change(claim, CLAIM_FINALIZER):
             self.keys.add(key_of(claim))
 
     def _on_pod_change(self, change: Change) -> None:
@@ -82,7 +82,7 @@ class ClaimProtection(Controller):
             return DONE
         if self._tracks_use and not terminating(claim):
             await self._update_unused_condition(claim)
-        if not to_be_judged(claim, CLAIM_FINALIZER):
+        if not needs_finalizer_change(claim, CLAIM_FINALIZER):
             return DONE
         if not terminating(claim):
             await self.client.update(CLAIM, with_finalizer(claim, CLAIM_FINALIZER))
@@ -131,7 +131,7 @@ def _keeps_claim(pod: ReadOnlyObject, claim: ReadOnlyObject) -> bool:
     return bool(pod["spec"].get("nodeName")) and uses(pod, claim, ephemeral=not shut_down)
 
 
-class VolumeProtection(Controller):
+class PVProtectionController(Controller):
     """Controller of volume protection; keys are volumes."""
 
     name: ClassVar[str] = "persistentvolume-protection-controller"
@@ -142,13 +142,13 @@ class VolumeProtection(Controller):
         self.volumes = self.follow(VOLUME, self._on_volume_change)
 
     def _on_volume_change(self, change: Change) -> None:
-        if change.type is not EventType.DELETED and to_be_judged(change.object, VOLUME_FINALIZER):
+        if change.type is not EventType.DELETED and needs_finalizer_change(change.object, VOLUME_FINALIZER):
             self.keys.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> Outcome:
         """Add the finalizer to a volume, or remove it from a terminating one that is not bound."""
         volume = self.volumes.get(key)
-        if volume is None or not to_be_judged(volume, VOLUME_FINALIZER):
+        if volume is None or not needs_finalizer_change(volume, VOLUME_FINALIZER):
             return DONE
         if not terminating(volume):
             await self.client.update(VOLUME, with_finalizer(volume, VOLUME_FINALIZER))

@@ -8,12 +8,12 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.controllers.volume.bindings import access_modes
-from mockkube.matching.volumes import ClaimRequirements, SearchConditions, Volume, class_of, find_volume
+from mockkube.matching.volumes import ClaimRequirements, SearchConditions, Volume, find_volume, storage_class_of
 
 _DEFAULT: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
 
-def best_match(
+def find_best_match(
     wish: ClaimRequirements, volumes: Iterable[ReadOnlyObject], terms: SearchConditions
 ) -> ReadOnlyObject | None:
     """Return the smallest volume for a claim with the fewest access modes beyond those requested."""
@@ -28,7 +28,7 @@ def best_match(
     return None
 
 
-def why_not(volume: ReadOnlyObject, claim: ReadOnlyObject, *, attributes_classes: bool) -> str:
+def find_mismatch(volume: ReadOnlyObject, claim: ReadOnlyObject, *, attributes_classes: bool) -> str:
     """Return why a volume does not satisfy the claim that names it; empty if it does."""
     has, wants = Volume.read(volume, {}), ClaimRequirements.read(claim)
     if has.going:
@@ -46,7 +46,7 @@ def why_not(volume: ReadOnlyObject, claim: ReadOnlyObject, *, attributes_classes
     return "" if wants.access_modes <= has.access_modes else "incompatible accessMode"
 
 
-def default_class(classes: Sequence[ReadOnlyObject]) -> ReadOnlyObject | None:
+def find_default_class(classes: Sequence[ReadOnlyObject]) -> ReadOnlyObject | None:
     """Return the default storage class: the newest one that is marked as default."""
     marked = [one for one in classes if _is_default(one)]
     # As upstream, the name decides among classes of the same second; `max` keeps the first.
@@ -61,6 +61,6 @@ def _is_default(storage_class: ReadOnlyObject) -> bool:
 
 def waits_for_consumer(claim: ReadOnlyObject, storage_class: ReadOnlyObject | None) -> bool:
     """Return whether a claim's class has binding mode WaitForFirstConsumer."""
-    if not class_of(claim) or storage_class is None:
+    if not storage_class_of(claim) or storage_class is None:
         return False
     return bool(storage_class.get("volumeBindingMode") == "WaitForFirstConsumer")

@@ -11,7 +11,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, Outcome, Setting
-from mockkube.controllers.volume.bindings import CLAIM, MIGRATED_TO, PROVISIONED_BY, VOLUME, VolumeBooks
+from mockkube.controllers.volume.bindings import CLAIM, MIGRATED_TO, PROVISIONED_BY, VOLUME, VolumeBindings
 from mockkube.matching.csi_migration import migration_of
 from mockkube.matching.volumes import has_annotation
 from mockkube.runtime.work_queue import WorkQueue
@@ -23,14 +23,14 @@ _MODES: Final = "due to incompatible volumeMode."
 _NO_DELETER: Final = "no deletable volume plugin matched"
 
 
-class VolumeKeeper(Controller):
+class VolumeController(Controller):
     """Controller of volumes; keys are volumes. Claims to be bound or lost are queued for `ClaimBinder`."""
 
     name: ClassVar[str] = "persistentvolume-binder-controller/volumes"
     source: ClassVar[str] = "persistentvolume-controller"
     queue: ClassVar[str] = "volumes"
 
-    def __init__(self, setting: Setting, books: VolumeBooks, claims: WorkQueue[Key]) -> None:
+    def __init__(self, setting: Setting, books: VolumeBindings, claims: WorkQueue[Key]) -> None:
         super().__init__(setting)
         self.follow(VOLUME, self._on_volume_change)
         self.follow(CLAIM, self._on_claim_change)

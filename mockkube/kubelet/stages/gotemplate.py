@@ -27,13 +27,9 @@ _ACTION: Final = re.compile(
 class _Break(Exception):
     """Raised by `{{break}}`, caught by the innermost range."""
 
-    pass
-
 
 class _Continue(Exception):
     """Raised by `{{continue}}`, caught by the innermost range."""
-
-    pass
 
 
 Node = Callable[[Scope], str]

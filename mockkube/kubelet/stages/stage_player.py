@@ -136,7 +136,9 @@ class StagePlayer:
             except AlreadyExists:
                 pass
         media = _MEDIA.get(how.media, PatchType.APPLY)
-        await self._client.patch(kind, key_of(manifest_object), manifest_object, media=media, subresource=how.subresource)
+        await self._client.patch(
+            kind, key_of(manifest_object), manifest_object, media=media, subresource=how.subresource
+        )
 
 
 def draw(stages: Sequence[Stage], obj: ReadOnlyObject, chance: Chance) -> Stage:

@@ -44,9 +44,11 @@ class Verdicts:
             self._reporter.tell(stage, Note("Warning", "InvalidStage", f"It is left out: {error}"))
 
     def ready(self) -> bool:
+        """Return whether a stage is due."""
         return self._queue.ready()
 
     def wake_at(self) -> float | None:
+        """Return when the next stage is due."""
         return self._queue.wake_at()
 
     async def step(self) -> None:

@@ -19,8 +19,8 @@ from mockkube.api.strategy import Judge
 from mockkube.matching.cel.environment import environment
 from mockkube.matching.cel.tolerations import PROGRAMS_MAX, admission_errors
 
-SHARED_GATE: Final = "DRAConsumableCapacity"
-LISTS_GATE: Final = "DRAListTypeAttributes"
+CONSUMABLE_CAPACITY_GATE: Final = "DRAConsumableCapacity"
+LIST_ATTRIBUTES_GATE: Final = "DRAListTypeAttributes"
 
 _DEVICE: Final = "kubernetes.DRADevice"
 _ENTRIES_MAX: Final = 32
@@ -93,5 +93,5 @@ def _compile(expression: str, *, shared: bool, lists: bool) -> Compiled:
 
 def device_expression(expression: str, at: str, judge: Judge, stored: bool) -> list[FieldError]:
     """Validate the selector of a device class or claim at a path, stored ones included."""
-    gates = {"shared": judge.caps.enabled(SHARED_GATE), "lists": judge.caps.enabled(LISTS_GATE)}
+    gates = {"shared": judge.caps.enabled(CONSUMABLE_CAPACITY_GATE), "lists": judge.caps.enabled(LIST_ATTRIBUTES_GATE)}
     return admission_errors(expression, _compile(expression, **gates), at)

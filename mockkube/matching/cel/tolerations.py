@@ -38,8 +38,8 @@ _SIZES: Final = {
     # The longest effect is PreferNoSchedule.
     ("taint", "effect"): Size(0, 16),
 }
-TAINTS: Final = environment(_SCHEMA, _SIZES)
-TAINTS_WITH_BINDINGS: Final = environment(_SCHEMA, _SIZES, bindings=True)
+TAINT_ENVIRONMENT: Final = environment(_SCHEMA, _SIZES)
+TAINT_ENVIRONMENT_WITH_BINDINGS: Final = environment(_SCHEMA, _SIZES, bindings=True)
 
 
 def admission_errors(text: str, compiled: Compiled, at: str) -> list[FieldError]:
@@ -83,7 +83,7 @@ class ExpressionCache:
             self.statistics.hits += 1
             return compiled
         self.statistics.misses += 1
-        compiled = TAINTS.compile(text, estimate=False)  # upstream 1.36: only the API server estimates
+        compiled = TAINT_ENVIRONMENT.compile(text, estimate=False)  # upstream 1.36: only the API server estimates
         self._compiled[text] = compiled
         return compiled
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from mockkube.api.catalogue import POD_SPECS
+from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.cluster.trace import OPERATOR, Step
 from mockkube.scenario.explore.mirror import PODS
 
@@ -18,7 +18,7 @@ def in_vain(steps: Iterable[Step]) -> int:
             if write.resource != PODS:
                 if by_operator and write.verb == "update":
                     obj = write.object()
-                    if obj.get("kind") in POD_SPECS:
+                    if obj.get("kind") in POD_SPEC_PATHS:
                         replaced += int((obj.get("spec") or {}).get("replicas", 1))
                 continue
             pod = write.object()

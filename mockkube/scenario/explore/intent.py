@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from mockkube.api.catalogue import POD_SPECS
+from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.api.types import ReadOnlyObject
 from mockkube.cluster.trace import Write
 from mockkube.matching import taints
-from mockkube.matching.node_affinity import required_node_affinity
+from mockkube.matching.node_affinity import compile_required_node_affinity
 from mockkube.proposals import places
 from mockkube.scenario.explore.journal import Journal
 from mockkube.scenario.explore.mirror import NODES, PODS, Mirror
@@ -22,7 +22,7 @@ _DAEMON_TOLERATIONS: Final = tuple(
     {"key": f"node.kubernetes.io/{key}", "operator": "Exists"}
     for key in ("not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
 )
-_WORKLOADS: Final = frozenset(POD_SPECS) - {"PodTemplate"}
+_WORKLOADS: Final = frozenset(POD_SPEC_PATHS) - {"PodTemplate"}
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _NO_STRATEGY: Final[ReadOnlyObject] = {}
 
@@ -234,7 +234,7 @@ class Intent:
         compiled = taints.compile_tolerations(tolerations, self.reference.taint_rules())
         if taints.find_untolerated(node["spec"].get("taints") or (), compiled, effects) is not None:
             return False
-        affinity = required_node_affinity(own.spec, self.reference.selector_operators())
+        affinity = compile_required_node_affinity(own.spec, self.reference.selector_operators())
         named = own.spec.get("nodeName") in (None, "", node["metadata"]["name"])
         return named and affinity.matches(node["metadata"].get("labels") or {}, node["metadata"]["name"])
 
@@ -362,7 +362,7 @@ def _without_required_affinity(spec: ReadOnlyObject) -> ReadOnlyObject:
 
 def _with_spec(manifest: ReadOnlyObject, spec: ReadOnlyObject) -> ReadOnlyObject:
     """Return a manifest with another pod spec."""
-    *way, last = POD_SPECS[manifest["kind"]]
+    *way, last = POD_SPEC_PATHS[manifest["kind"]]
     whole = dict(manifest)
     below = whole
     for step in way:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
-from mockkube.api.catalogue import POD_SPECS
+from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.api.errors import Invalid
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.client.protocol import (
@@ -113,5 +113,5 @@ class _Recorder:
         try:
             yield
         except Invalid:
-            self._journal.invalid += kind.partition(".")[0] in POD_SPECS
+            self._journal.invalid += kind.partition(".")[0] in POD_SPEC_PATHS
             raise

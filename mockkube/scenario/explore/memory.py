@@ -98,7 +98,7 @@ class _Looking:
         for pod in self.mirror.all(PODS).values():
             queued = scheduler.queue.find(pod["metadata"].get("uid", ""))
             if queued is not None:
-                waits = self._steps(scheduler.configuration.backoff.over_at(queued) - now)
+                waits = self._steps(scheduler.configuration.backoff.ends_at(queued) - now)
                 tries = (min(queued.refusals, REFUSALS_MAX), min(queued.errors, REFUSALS_MAX))
                 yield ("queue", _known_as(pod), tries, sorted(queued.rejectors), waits)
 

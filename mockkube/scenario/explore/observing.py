@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.api.catalogue import POD_SPECS
+from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.api.types import ReadOnlyObject
 from mockkube.cluster.trace import OPERATOR, Step, Write
 from mockkube.kubelet.admission import admit
@@ -78,7 +78,7 @@ class _Observer:
         by_operator = step.worker == OPERATOR
         unstored = self.intent.observe(write, by_operator=by_operator)
         kind = write.object().get("kind", "")
-        if kind not in POD_SPECS:
+        if kind not in POD_SPEC_PATHS:
             return
         yield from self._unstored(step, write, unstored)
         if not by_operator and write.verb == "update":

@@ -14,7 +14,7 @@ from mockkube.cluster.laboratory import Laboratory, Setup
 from mockkube.cluster.trace import Step
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.components import SCHEDULER, is_api_server
-from mockkube.runtime.steps import InOrder, LivelockError, Worker
+from mockkube.runtime.steps import InOrderChooser, LivelockError, Worker
 from mockkube.scenario.explore import actions
 from mockkube.scenario.explore.churn import in_vain
 from mockkube.scenario.explore.exercised import exercised, happened
@@ -51,7 +51,7 @@ class Watchful:
 
     def __init__(self, creations_max: int) -> None:
         self._creations_max = creations_max
-        self._plain = InOrder()
+        self._plain = InOrderChooser()
         self._trace: Sequence[Step] = ()
         self._first = 0
         self._seen = 0
@@ -317,7 +317,7 @@ class Journey:
 
     def unwatched(self) -> None:
         """Let loops go on from now on: somebody wants to see how fast they go."""
-        self.laboratory.chooser = InOrder()
+        self.laboratory.chooser = InOrderChooser()
 
     # What came of it
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mockkube.api.catalogue import POD_SPECS
+from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.api.errors import ApiError
 from mockkube.api.patching import json_patch
 from mockkube.api.types import Object, ReadOnlyObject
@@ -44,7 +44,7 @@ def template_of(manifest: ReadOnlyObject, spec: ReadOnlyObject) -> Template:
 
 def _pod_metadata(manifest: ReadOnlyObject) -> ReadOnlyObject:
     found: Any = manifest
-    for step in POD_SPECS[manifest["kind"]][:-1]:
+    for step in POD_SPEC_PATHS[manifest["kind"]][:-1]:
         found = found.get(step) or {}
     metadata: ReadOnlyObject = found.get("metadata") or {}
     return metadata

@@ -21,7 +21,7 @@ def forbidden(plan: Plan, phase: Phase, order: Order) -> Sequence[str]:
 def _on_the_way(plan: Plan, phase: Phase, order: Order, versions: dict[str, Version]) -> Iterator[str]:
     for component in order[:-1]:
         versions[component] = _version(plan, plan.change_of(component).to(phase).version)
-        yield from (one.reason for one in skew.unsupported(versions))
+        yield from (one.reason for one in skew.find_unsupported(versions))
 
 
 def _other(phase: Phase) -> Phase:

@@ -10,13 +10,13 @@ from typing import Any, Final
 from mockkube.api.fields import duplicate, forbidden, invalid, required
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
-from mockkube.scheduler.catalogue import defaults_for, entry_of
+from mockkube.scheduler.catalogue import default_plugins, entry_of
 from mockkube.scheduler.configuration import arguments, types
 from mockkube.scheduler.queue.queued_pod_info import Backoff
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
-DEFAULT_NAME: Final = "default-scheduler"
+DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"
 MULTI_POINT: Final = "multiPoint"
 POINTS: Final = (
     "preEnqueue",
@@ -124,7 +124,7 @@ def _profiles_with_default(given: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
     profiles: Sequence[ReadOnlyObject] = given.get("profiles") or ({},)
     # upstream: only a single profile may omit its name.
     if len(profiles) == 1:
-        return ({"schedulerName": DEFAULT_NAME, **profiles[0]},)
+        return ({"schedulerName": DEFAULT_SCHEDULER_NAME, **profiles[0]},)
     return tuple(profiles)
 
 
@@ -132,7 +132,7 @@ def _parse_profile(given: ReadOnlyObject, caps: Capabilities) -> ProfileSettings
     plugins = {
         point: _parse_plugin_set((given.get("plugins") or {}).get(point) or {}) for point in (MULTI_POINT, *POINTS)
     }
-    usual = tuple(Enabled(entry.name, entry.weight) for entry in defaults_for(caps))
+    usual = tuple(Enabled(entry.name, entry.weight) for entry in default_plugins(caps))
     plugins[MULTI_POINT] = _merge_plugin_sets(usual, plugins[MULTI_POINT])
     named = {one["name"]: one.get("args") or {} for one in given.get("pluginConfig") or ()}
     enabled = {one.name for plugin_set in plugins.values() for one in plugin_set.enabled}

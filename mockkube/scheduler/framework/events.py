@@ -70,17 +70,17 @@ class ClusterEvent:
     """Label in metrics, where it is not resource and action (`UnschedulableTimeout`, `ForceActivate`)."""
 
 
-Hint = Callable[["PodInfo", ClusterEvent], bool]
+QueueingHintFn = Callable[["PodInfo", ClusterEvent], bool]
 """Returns whether an event may have made a pod schedulable, as far as one plugin is concerned."""
 
 
-def is_about(pod: "PodInfo", event: ClusterEvent) -> bool:
+def is_update_of(pod: "PodInfo", event: ClusterEvent) -> bool:
     """Return whether the event is an update of the pod itself."""
     return event.new is not None and event.new["metadata"].get("uid") == pod.uid
 
 
 @dataclass(frozen=True, slots=True)
-class Interest:
+class ClusterEventWithHint:
     """Event that a plugin registers for, with an optional hint.
 
     Without a hint each such event requeues the pods that the plugin rejected.
@@ -88,4 +88,4 @@ class Interest:
 
     subject: Subject
     actions: Action
-    hint: Hint | None = None
+    hint: QueueingHintFn | None = None

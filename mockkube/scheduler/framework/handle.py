@@ -8,21 +8,21 @@ from mockkube.client.series import SeriesRecorder
 from mockkube.scheduler.framework.interface import Context, CycleState, FilterPlugin
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.runtime import PluginFailed, Points
+from mockkube.scheduler.framework.runtime import Framework, PluginError
 from mockkube.scheduler.framework.status import Status
-from mockkube.scheduler.nominator import Nominations
+from mockkube.scheduler.nominator import Nominator
 from mockkube.scheduler.preemption.executor import Evictions
 from mockkube.scheduler.signatures import signature
 
 
-class ProfileHandle:
+class FrameworkHandle:
     """Handle of one profile.
 
     Plugins are built with it before the framework exists, so its attributes are set afterwards.
     """
 
     def __init__(self) -> None:
-        self.points: Points | None = None
+        self.points: Framework | None = None
         # None where preemption is only evaluated and no pod is evicted.
         self.evictions: Evictions | None = None
         # None where no events are recorded.
@@ -41,8 +41,8 @@ class ProfileHandle:
     ) -> Status:
         """Run filters, or all, for a node, with and without the pods nominated to it."""
         try:
-            return self._framework.filter_with_nominated(state, pod, node, filters)
-        except PluginFailed as error:
+            return self._framework.run_filters_with_nominated_pods(state, pod, node, filters)
+        except PluginError as error:
             return Status.error(str(error))
 
     def put(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
@@ -57,7 +57,7 @@ class ProfileHandle:
         """Return a key that is equal for pods to which filters of scope NODE and LOAD respond alike."""
         return signature(pod), frozenset(state.skip_filter)
 
-    def nominations(self) -> Nominations:
+    def nominations(self) -> Nominator:
         """Return the pods that are nominated to nodes."""
         return self._framework.nominations
 
@@ -67,15 +67,15 @@ class ProfileHandle:
             profile = self._framework.profile.name
             self.recorder.record(pod.obj, NORMAL, reason, note, action="Scheduling", controller=profile)
 
-    def preempting(self, uid: str) -> bool:
+    def is_running_preemption(self, uid: str) -> bool:
         """Return whether pods are being evicted for this one now."""
-        return self.evictions is not None and self.evictions.preempting(uid)
+        return self.evictions is not None and self.evictions.is_running_preemption(uid)
 
-    def has_victims(self, uid: str) -> bool:
+    def has_pending_victims(self, uid: str) -> bool:
         """Return whether more than one victim of the pod is still to be evicted."""
-        return self.evictions is not None and self.evictions.has_victims(uid)
+        return self.evictions is not None and self.evictions.has_pending_victims(uid)
 
     @property
-    def _framework(self) -> Points:
+    def _framework(self) -> Framework:
         assert self.points is not None, "plugins run only after the framework is set"
         return self.points

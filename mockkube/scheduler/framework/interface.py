@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Caches
+from mockkube.client.cache import InformerFactory
 from mockkube.client.protocol import Client
 from mockkube.features.capabilities import Capabilities
 from mockkube.matching.node_selectors import LabelOperator
@@ -23,7 +23,7 @@ from mockkube.matching.taints import TaintRules
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import LogLine
-from mockkube.scheduler.framework.events import Interest
+from mockkube.scheduler.framework.events import ClusterEventWithHint
 from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
@@ -86,11 +86,11 @@ class Handle(Protocol):
         """Return the pods that are nominated to nodes."""
         ...
 
-    def preempting(self, uid: str) -> bool:
+    def is_running_preemption(self, uid: str) -> bool:
         """Return whether pods are being evicted for this one now."""
         ...
 
-    def has_victims(self, uid: str) -> bool:
+    def has_pending_victims(self, uid: str) -> bool:
         """Return whether more than one victim of the pod is still to be evicted.
 
         The queue rechecks the gate of the pod when that changes.
@@ -105,7 +105,7 @@ class Context:
     caps: Capabilities
     clock: Clock
     client: Client
-    caches: Caches
+    caches: InformerFactory
     nodes: Nodes
     """Live snapshot of all nodes."""
     taints: TaintRules
@@ -186,7 +186,7 @@ class Plugin(ABC):
 
     name: ClassVar[str]
 
-    def interests(self) -> Sequence[Interest]:
+    def interests(self) -> Sequence[ClusterEventWithHint]:
         """Return the events that may make a pod rejected by this plugin schedulable; none: any event may."""
         return ()
 
@@ -198,7 +198,7 @@ class PreEnqueuePlugin(Plugin):
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Return SUCCESS to admit the pod to the active queue."""
 
-    def keeps_surely(self, pod: PodInfo) -> bool:
+    def is_certain_to_reject(self, pod: PodInfo) -> bool:
         """Return whether the pod stays rejected, regardless of events, until its gate is rechecked."""
         return False
 
@@ -220,7 +220,7 @@ class QueueSortPlugin(Plugin):
 
 
 @dataclass(frozen=True, slots=True)
-class PreFiltered:
+class PreFilterResult:
     """Status of a PreFilter plugin, and the nodes that remain (None: all)."""
 
     status: Status = SUCCESS
@@ -231,7 +231,7 @@ class PreFilterPlugin(Plugin):
     """Examines the pod and all nodes once, before nodes are filtered."""
 
     @abstractmethod
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
         """Store what `filter` needs; SKIP skips this plugin's filter in the cycle."""
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
@@ -248,9 +248,9 @@ class FilterPlugin(Plugin):
 
     filter_scope: ClassVar[Scope] = Scope.CLUSTER
     # Log line, by status code, for each node rejected with that code.
-    logged: ClassVar[Mapping[Code, LogLine]] = MappingProxyType({})
+    log_lines: ClassVar[Mapping[Code, LogLine]] = MappingProxyType({})
 
-    def scope_of(self, pod: PodInfo) -> Scope:
+    def scope_for(self, pod: PodInfo) -> Scope:
         """Return the scope of verdicts about this pod, where it differs between pods."""
         return self.filter_scope
 
@@ -258,7 +258,7 @@ class FilterPlugin(Plugin):
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Return SUCCESS, or the status with which the node is rejected."""
 
-    def is_moved(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
+    def is_affected_by(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
         """Return whether the verdict may change when some pod is added or removed; called for scope CLUSTER only."""
         return True
 
@@ -273,7 +273,7 @@ class Verdicts:
 
     by_node: Mapping[str, Status]
     absent: Status = field(default_factory=lambda: Status.unresolvable())
-    all_curable: bool = False
+    all_resolvable: bool = False
     """True if no listed node is rejected as unresolvable, so that preemption may help on all of them."""
     counted: Mapping[tuple[str, ...], int] | None = field(default=None, compare=False)
     """Number of nodes per tuple of reasons, where it is known without counting."""
@@ -302,7 +302,7 @@ class PostFilterPlugin(Plugin):
     def post_filter(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
         """Return SUCCESS with a nomination, UNSCHEDULABLE with the reasons why nothing helps, or an error."""
 
-    async def carry_out(self, state: CycleState, pod: PodInfo) -> None:
+    async def apply_result(self, state: CycleState, pod: PodInfo) -> None:
         """Write to the API what `post_filter` decided besides victims. Raises ApiError.
 
         It is called whatever the other plugins decided.
@@ -390,5 +390,5 @@ class PostBindPlugin(Plugin):
         """Handle a pod that was bound."""
 
 
-Factory = Callable[[Context, ReadOnlyObject], Plugin]
+PluginFactory = Callable[[Context, ReadOnlyObject], Plugin]
 """Builds a plugin with its arguments, as in KubeSchedulerConfiguration after defaulting."""

@@ -145,14 +145,14 @@ class Nodes(Protocol):
         """Return the nodes with pods that have inter-pod affinity or anti-affinity of any kind."""
         ...
 
-    def with_required_anti_affinity(self) -> Iterable[NodeInfo]:
+    def have_pods_with_required_anti_affinity(self) -> Iterable[NodeInfo]:
         """Return the nodes with pods that have required anti-affinity."""
         ...
 
-    def image_nodes(self, image: str) -> int:
+    def count_nodes_with_image(self, image: str) -> int:
         """Return the number of nodes that have an image."""
         ...
 
-    def claim_users(self, namespace: str, claim: str) -> int:
+    def count_pvc_users(self, namespace: str, claim: str) -> int:
         """Return the number of pods on nodes that use a PersistentVolumeClaim."""
         ...

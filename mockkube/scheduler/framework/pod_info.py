@@ -67,6 +67,6 @@ class PodInfo:
         assumed._derived = self._derived
         return assumed
 
-    def share_parts(self, other: "PodInfo") -> None:
+    def share_derived(self, other: "PodInfo") -> None:
         """Take over the derived values of another revision that is equal in everything they depend on."""
         self._derived = other._derived

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from mockkube.api.requests import RequestRules, nonzero_requests, pod_requests
+from mockkube.api.requests import RequestRules, calculate_nonzero_requests, pod_requests
 from mockkube.api.resources import Resources
 from mockkube.features.capabilities import Capabilities
 from mockkube.scheduler.framework.pod_info import PodInfo
@@ -27,4 +27,4 @@ class RequestReader:
         return pod.part(RequestReader, self._compute)
 
     def _compute(self, pod: PodInfo) -> PodRequests:
-        return PodRequests(pod_requests(pod.obj, self._rules), nonzero_requests(pod.obj, self._rules))
+        return PodRequests(pod_requests(pod.obj, self._rules), calculate_nonzero_requests(pod.obj, self._rules))

@@ -14,8 +14,8 @@ from mockkube.scheduler.configuration.profiles import Profile
 from mockkube.scheduler.framework.interface import (
     CycleState,
     FilterPlugin,
-    PreFiltered,
     PreFilterPlugin,
+    PreFilterResult,
     Remedy,
     Verdicts,
 )
@@ -24,7 +24,7 @@ from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 from mockkube.scheduler.log_buffer import LogBuffer
 from mockkube.scheduler.metrics import Metrics
-from mockkube.scheduler.nominator import Nominations
+from mockkube.scheduler.nominator import Nominator
 from mockkube.scheduler.snapshot import Picture
 
 T = TypeVar("T")
@@ -37,12 +37,12 @@ RESERVE: Final = "Reserve"
 PERMIT: Final = "Permit"
 
 
-class PluginFailed(ValueError):
+class PluginError(ValueError):
     """Error of a plugin that ends the scheduling attempt."""
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class CombinedPreFilterResult:
     """Combined result of all PreFilter plugins.
 
     It holds the nodes that remain (None: all) and the plugins that reduced them, or a rejection.
@@ -53,14 +53,14 @@ class Candidates:
     narrowed_by: tuple[str, ...] = ()
 
 
-class Points:
+class Framework:
     """Plugins of one profile, run on the nodes of one snapshot."""
 
     def __init__(
         self,
         profile: Profile,
         picture: Picture,
-        nominations: Nominations,
+        nominations: Nominator,
         clock: Clock,
         metrics: Metrics,
         log: LogBuffer | None = None,
@@ -74,14 +74,14 @@ class Points:
 
     # PreFilter
 
-    def pre_filter(self, state: CycleState, pod: PodInfo) -> Candidates:
+    def pre_filter(self, state: CycleState, pod: PodInfo) -> CombinedPreFilterResult:
         """Run PreFilter plugins; return the nodes that all of them leave. Raises PluginError."""
         start = self._clock.monotonic()
         result = self._run_pre_filters(state, pod)
         self.measure(PRE_FILTER, result.status.code, start)
         return result
 
-    def _run_pre_filters(self, state: CycleState, pod: PodInfo) -> Candidates:
+    def _run_pre_filters(self, state: CycleState, pod: PodInfo) -> CombinedPreFilterResult:
         names: frozenset[str] | None = None
         narrowed_by: list[str] = []
         status_so_far = SUCCESS
@@ -100,17 +100,17 @@ class Points:
                     status_so_far = status.of(plugin.name)
                     continue
                 case Code.UNRESOLVABLE:
-                    return Candidates(status.of(plugin.name))
+                    return CombinedPreFilterResult(status.of(plugin.name))
                 case _:
-                    raise PluginFailed(f'running PreFilter plugin "{plugin.name}": {status.message}')
+                    raise PluginError(f'running PreFilter plugin "{plugin.name}": {status.message}')
             if result.node_names is not None:
                 narrowed_by.append(plugin.name)
                 names = result.node_names if names is None else names & result.node_names
                 if not names:
-                    return Candidates(
+                    return CombinedPreFilterResult(
                         Status.unresolvable(_no_nodes_left_message(narrowed_by)), names, tuple(narrowed_by)
                     )
-        return Candidates(status_so_far, names, tuple(sorted(narrowed_by)))
+        return CombinedPreFilterResult(status_so_far, names, tuple(sorted(narrowed_by)))
 
     # Filter
 
@@ -150,10 +150,10 @@ class Points:
         if status.code is Code.SUCCESS:
             return status
         if not status.rejected:
-            raise PluginFailed(f'running "{plugin.name}" filter plugin: {status.message}')
+            raise PluginError(f'running "{plugin.name}" filter plugin: {status.message}')
         return status.of(plugin.name)
 
-    def filter_with_nominated(
+    def run_filters_with_nominated_pods(
         self, state: CycleState, pod: PodInfo, node: NodeInfo, plugins: Sequence[FilterPlugin] | None = None
     ) -> Status:
         """Run the filters for one node with the pods nominated to it, then without. Raises PluginError.
@@ -161,7 +161,7 @@ class Points:
         Nominated pods of lower priority are ignored. Both runs are needed: nominated pods take resources, but the pod
         may also need them there (inter-pod affinity), and it is not certain that they will run there.
         """
-        others = self.yielded_to(pod, node.name)
+        others = self.nominated_pods_to_respect(pod, node.name)
         if others:
             cloned_state, cloned_node = state.clone(), node.clone()
             for other in others:
@@ -171,7 +171,7 @@ class Points:
                 return status
         return self.filter(state, pod, node, plugins)
 
-    def yielded_to(self, pod: PodInfo, node_name: str) -> list[PodInfo]:
+    def nominated_pods_to_respect(self, pod: PodInfo, node_name: str) -> list[PodInfo]:
         """Return the pods nominated to a node whose resources this pod must leave free."""
         nominated = self.nominations.on(node_name)
         return [one for one in nominated if one.priority >= pod.priority and one.uid != pod.uid]
@@ -181,7 +181,7 @@ class Points:
     def put(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Add another pod to a cloned node. Raises PluginError."""
         requests = self.picture.requests_of(added)
-        node.add_pod(added, requests.total, requests.nonzero, self.picture.suppose_generation())
+        node.add_pod(added, requests.total, requests.nonzero, self.picture.next_generation())
         for plugin in self._stateful_pre_filters:
             if plugin.name not in state.skip_filter:
                 self._check_pre_filter_extension("AddPod", plugin.name, plugin.add_pod(state, pod, added, node))
@@ -189,14 +189,14 @@ class Points:
     def take(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
         """Remove another pod from a cloned node. Raises PluginError."""
         requests = self.picture.requests_of(removed)
-        node.remove_pod(removed.uid, requests.total, requests.nonzero, self.picture.suppose_generation())
+        node.remove_pod(removed.uid, requests.total, requests.nonzero, self.picture.next_generation())
         for plugin in self._stateful_pre_filters:
             if plugin.name not in state.skip_filter:
                 self._check_pre_filter_extension("RemovePod", plugin.name, plugin.remove_pod(state, pod, removed, node))
 
     def _check_pre_filter_extension(self, what: str, plugin: str, status: Status) -> None:
         if not status.ok:
-            raise PluginFailed(f'running {what} on PreFilter plugin "{plugin}": {status.message}')
+            raise PluginError(f'running {what} on PreFilter plugin "{plugin}": {status.message}')
 
     # PostFilter and later extension points
 
@@ -230,7 +230,7 @@ class Points:
             if status.code is Code.SKIP:
                 state.skip_score.add(plugin.name)
             elif not status.ok:
-                raise PluginFailed(f'running PreScore plugin "{plugin.name}": {status.message}')
+                raise PluginError(f'running PreScore plugin "{plugin.name}": {status.message}')
         self.measure(PRE_SCORE, Code.SUCCESS, start)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
@@ -282,13 +282,13 @@ class Points:
 
     def measure(self, point: str, code: Code, start: float) -> None:
         """Observe the duration of an extension point."""
-        self._metrics.point_seconds.observe(self._clock.monotonic() - start, point, code, self.profile.name)
+        self._metrics.extension_point_seconds.observe(self._clock.monotonic() - start, point, code, self.profile.name)
 
     def count(self, point: str, plugin: str, code: Code, amount: int = 1) -> None:
         """Count results of a plugin."""
         self._metrics.evaluations.add(plugin, point, self.profile.name, code, amount=amount)
 
-    def time_plugin(self, point: str, plugin: str, code: Code, seconds: float) -> None:
+    def observe_plugin(self, point: str, plugin: str, code: Code, seconds: float) -> None:
         """Observe the duration of one plugin."""
         self._metrics.plugin_seconds.observe(seconds, plugin, point, code)
 
@@ -298,7 +298,7 @@ class Points:
         start = self._clock.monotonic()
         answer = call(*args)
         code = _code_of(answer)
-        self.time_plugin(point, plugin, code, self._clock.monotonic() - start)
+        self.observe_plugin(point, plugin, code, self._clock.monotonic() - start)
         return answer
 
 
@@ -312,7 +312,7 @@ def _code_of(answer: object) -> Code:
     match answer:
         case Status():
             return answer.code
-        case PreFiltered() | Remedy():
+        case PreFilterResult() | Remedy():
             return answer.status.code
     return Code.SUCCESS
 

@@ -11,7 +11,7 @@ from mockkube.scheduler.framework.interface import SCORE_MAX
 _SHAPE_SCORE_MAX: Final = 10
 
 
-def proportional(scores: list[int], *, reverse: bool = False) -> None:
+def default_normalize_score(scores: list[int], *, reverse: bool = False) -> None:
     """Scale scores so that the greatest becomes SCORE_MAX, in place; with `reverse` it becomes 0, and 0 SCORE_MAX."""
     # upstream 1.36: pkg/scheduler/framework/plugins/helper/normalize_score.go
     greatest = max(scores, default=0)
@@ -25,7 +25,7 @@ def proportional(scores: list[int], *, reverse: bool = False) -> None:
         scores[:] = [SCORE_MAX * score // greatest for score in scores]
 
 
-def broken_line(shape: Iterable[ReadOnlyObject]) -> Callable[[int], int]:
+def build_broken_linear_function(shape: Iterable[ReadOnlyObject]) -> Callable[[int], int]:
     """Return the piecewise linear function given by points of utilization and score.
 
     It is constant before the first and after the last point. Scores are scaled to SCORE_MAX and truncated.

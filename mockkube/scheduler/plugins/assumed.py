@@ -6,14 +6,14 @@ upstream 1.36: pkg/scheduler/framework/plugins/volumebinding/passive_assume_cach
 from collections.abc import Iterable
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change, ListWatch
+from mockkube.client.cache import Change, Informer
 from mockkube.client.protocol import Key, key_of
 
 
-class AssumedObjects:
+class AssumeCache:
     """Objects of one kind; an assumed object counts until the informer has a newer one."""
 
-    def __init__(self, cache: ListWatch) -> None:
+    def __init__(self, cache: Informer) -> None:
         # Objects as the API server sent them.
         self.cache = cache
         self._assumed: dict[Key, ReadOnlyObject] = {}
@@ -24,7 +24,7 @@ class AssumedObjects:
         stored = self.cache.get(key)
         return None if stored is None else self._assumed.get(key, stored)
 
-    def in_place_of(self, objs: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
+    def overlay(self, objs: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
         """Return objects of the informer, replaced by assumed ones where there are any."""
         if not self._assumed:
             return list(objs)

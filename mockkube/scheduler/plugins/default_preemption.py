@@ -12,7 +12,7 @@ from typing import Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
 from mockkube.scheduler.fit_error import told
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
 from mockkube.scheduler.framework.interface import (
     Context,
     CycleState,
@@ -24,9 +24,9 @@ from mockkube.scheduler.framework.interface import (
 )
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
-from mockkube.scheduler.preemption.candidates import Candidate, cheapest, is_going
-from mockkube.scheduler.preemption.dry_run import Supposed, SupposedEvictions
-from mockkube.scheduler.preemption.pod_disruption_budgets import Budgets
+from mockkube.scheduler.preemption.candidates import Candidate, is_being_preempted, pick_one_node_for_preemption
+from mockkube.scheduler.preemption.dry_run import DryRun, DryRunResults
+from mockkube.scheduler.preemption.pod_disruption_budgets import PodDisruptionBudgets
 
 _POLICY_NEVER: Final = "not eligible due to preemptionPolicy=Never."
 _TERMINATING_VICTIM: Final = "not eligible due to a terminating pod on the nominated node."
@@ -43,12 +43,12 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
         self._nodes, self._random = context.nodes, context.chance
         self._optional_handle = context.handle
-        self._budget_informer, self._budgets = context.caches.of("PodDisruptionBudget"), Budgets()
+        self._budget_informer, self._budgets = context.caches.of("PodDisruptionBudget"), PodDisruptionBudgets()
         self._candidates_percentage, self._candidates_absolute = (
             args["minCandidateNodesPercentage"],
             args["minCandidateNodesAbsolute"],
         )
-        self._dry_run = SupposedEvictions(context.nodes, self._budgets)
+        self._dry_run = DryRun(context.nodes, self._budgets)
         self._reports_success = context.caps.version >= _REPORTS_SUCCESS_SINCE
 
     @property
@@ -58,20 +58,20 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
 
     # PreEnqueue
 
-    def interests(self) -> Sequence[Interest]:
+    def interests(self) -> Sequence[ClusterEventWithHint]:
         """Register for deleted pods, so that the queue rechecks the gate; the hint itself requeues no pod."""
-        return (Interest(Subject.ASSIGNED_POD, Action.DELETE, _never_helps),)
+        return (ClusterEventWithHint(Subject.ASSIGNED_POD, Action.DELETE, _never_helps),)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Reject a pod for which others are being evicted."""
         # Before the victims are gone an attempt would fail, or preempt on yet another node.
-        if self._handle.preempting(pod.uid):
+        if self._handle.is_running_preemption(pod.uid):
             return Status.unresolvable("waiting for the preemption for this pod to be finished")
         return SUCCESS
 
-    def keeps_surely(self, pod: PodInfo) -> bool:
+    def is_certain_to_reject(self, pod: PodInfo) -> bool:
         """Return whether more than one victim is left."""
-        return self._handle.has_victims(pod.uid)
+        return self._handle.has_pending_victims(pod.uid)
 
     # PostFilter
 
@@ -86,7 +86,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
             return self._explain_failure(
                 {name: one for name in names if isinstance(one := results.known[name], Status)}
             )
-        best = cheapest(candidates)
+        best = pick_one_node_for_preemption(candidates)
         status = SUCCESS
         if self._reports_success:
             count, node = len(best.victims), best.node_name
@@ -118,7 +118,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
             return ""
         node = self._nodes.get(nominated)
         others = node.pods.values() if node else ()
-        waits_for_victims = any(other.priority < pod.priority and is_going(other) for other in others)
+        waits_for_victims = any(other.priority < pod.priority and is_being_preempted(other) for other in others)
         return _TERMINATING_VICTIM if waits_for_victims else ""
 
     def _potential_nodes(self, verdicts: Verdicts) -> list[str]:
@@ -126,11 +126,11 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin):
         if verdicts.absent.code is Code.UNSCHEDULABLE:
             return [node.name for node in self._nodes.all if verdicts.get(node.name).code is Code.UNSCHEDULABLE]
         # Saves a look at each of 5,000 statuses in the common case.
-        if verdicts.all_curable:
+        if verdicts.all_resolvable:
             return list(verdicts.by_node)
         return [name for name, status in verdicts.by_node.items() if status.code is Code.UNSCHEDULABLE]
 
-    def _find_candidates(self, names: Sequence[str], supposed: Supposed) -> list[Candidate]:
+    def _find_candidates(self, names: Sequence[str], supposed: DryRunResults) -> list[Candidate]:
         """Dry-run nodes until there are enough candidates, one of them without a violated budget.
 
         If there is no candidate at all, every node has been evaluated.

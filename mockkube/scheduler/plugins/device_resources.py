@@ -14,7 +14,7 @@ _GATE: Final = "DRAExtendedResource"
 _IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 
 
-def class_resources(device_class: ReadOnlyObject) -> tuple[str, ...]:
+def extended_resources_of_class(device_class: ReadOnlyObject) -> tuple[str, ...]:
     """Return the extended resources of a device class: one implied by its name, one if its spec names it."""
     stated = device_class["spec"].get("extendedResourceName")
     implied = _IMPLICIT_PREFIX + device_class["metadata"]["name"]
@@ -22,7 +22,7 @@ def class_resources(device_class: ReadOnlyObject) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceResources:
+class ExtendedResourceClasses:
     """Device classes of the cluster by extended resource."""
 
     classes: Index | None
@@ -33,13 +33,13 @@ class DeviceResources:
         """Return the index for a scheduler."""
         if not context.caps.enabled(_GATE):
             return cls(None)
-        return cls(context.caches.of("DeviceClass").index("extended resources", class_resources))
+        return cls(context.caches.of("DeviceClass").index("extended resources", extended_resources_of_class))
 
     @property
     def known(self) -> bool:
         """True if device classes may back extended resources at all."""
         return self.classes is not None
 
-    def stand_for(self, resource: str) -> bool:
+    def has_class(self, resource: str) -> bool:
         """Return whether a device class backs the resource."""
         return self.classes is not None and bool(self.classes.get(resource))

@@ -17,7 +17,7 @@ REMEMBERED_MAX: Final = 256
 
 Contribution = tuple[T, str, int]
 """Table, domain and the amount that a node adds there, never 0; plain tuples, because there are many."""
-Read = Callable[[NodeInfo], Iterable[Contribution[T]]]
+ContributionReader = Callable[[NodeInfo], Iterable[Contribution[T]]]
 Counts = Mapping[str, int]
 """Sums by domain, without zeros."""
 _NO_COUNTS: Final[Counts] = {}
@@ -26,7 +26,7 @@ _NO_COUNTS: Final[Counts] = {}
 class DomainCounts(Generic[T]):
     """Counts of one query, by table and domain."""
 
-    def __init__(self, nodes: Nodes, read: Read[T]) -> None:
+    def __init__(self, nodes: Nodes, read: ContributionReader[T]) -> None:
         self._nodes, self._read = nodes, read
         self._generation = -1
         # Present contributions of each node; nodes without any are left out.
@@ -78,14 +78,14 @@ class DomainCounts(Generic[T]):
             del self._tables[table]
 
 
-class CountsByQuestion(Generic[T]):
+class DomainCountsCache(Generic[T]):
     """Cached counts of a plugin, by query."""
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
         self._cached: LRUCache[Hashable, DomainCounts[T]] = LRUCache(REMEMBERED_MAX)
 
-    def ask(self, question: Hashable, nodes: Nodes, read: Read[T]) -> DomainCounts[T]:
+    def ask(self, question: Hashable, nodes: Nodes, read: ContributionReader[T]) -> DomainCounts[T]:
         """Return current counts; equal queries must have equivalent readers.
 
         Counts of other nodes than those of the scheduler (dry runs) are not cached.

@@ -26,7 +26,7 @@ _VOLUMES_RAISE_BOUND_SINCE: Final = Version(1, 37)
 
 class _PodImages(NamedTuple):
     images: tuple[str, ...]
-    possible: int
+    bounding_count: int
     """Number of images that bounds the score."""
 
 
@@ -53,12 +53,12 @@ class ImageLocality(PreScorePlugin, ScorePlugin):
         """Compute how many nodes have each image; skip pods whose images no node has."""
         # differs: upstream scores each node 0 instead; the sums are the same
         wanted = pod.part(self, self._pod_images)
-        spread = [(image, self._nodes.image_nodes(image)) for image in wanted.images]
+        spread = [(image, self._nodes.count_nodes_with_image(image)) for image in wanted.images]
         total = len(self._nodes.all)
         shares = tuple((image, count / total) for image, count in spread if count)
         if not shares:
             return SKIP
-        state.put(_STATE, _ImageShares(shares, _BYTES_PER_IMAGE_MAX * wanted.possible))
+        state.put(_STATE, _ImageShares(shares, _BYTES_PER_IMAGE_MAX * wanted.bounding_count))
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:

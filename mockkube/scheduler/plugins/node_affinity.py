@@ -9,23 +9,23 @@ from typing import Final
 
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED
 from mockkube.api.types import ReadOnlyObject
-from mockkube.matching.node_affinity import RequiredNodeAffinity, required_node_affinity
+from mockkube.matching.node_affinity import RequiredNodeAffinity, compile_required_node_affinity
 from mockkube.matching.node_selectors import NodeSelector, aggregate, compile_preferred, compile_terms
 from mockkube.matching.taints import Unreadable
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
 from mockkube.scheduler.framework.interface import (
     Context,
     CycleState,
     FilterPlugin,
-    PreFiltered,
     PreFilterPlugin,
+    PreFilterResult,
     PreScorePlugin,
     Scope,
     ScorePlugin,
 )
 from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.scores import proportional
+from mockkube.scheduler.framework.scores import default_normalize_score
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 
 _NO_MATCH: Final = "node(s) didn't match Pod's node affinity/selector"
@@ -52,9 +52,11 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         )
         self._added_preferred = compile_preferred(added.get(PREFERRED) or (), self._operators)
 
-    def interests(self) -> Sequence[Interest]:
+    def interests(self) -> Sequence[ClusterEventWithHint]:
         """Register for new nodes and changed labels."""
-        return (Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL, self._is_schedulable_after_node_change),)
+        return (
+            ClusterEventWithHint(Subject.NODE, Action.ADD | Action.NODE_LABEL, self._is_schedulable_after_node_change),
+        )
 
     def _is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if event.new is None or (
@@ -67,15 +69,15 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         # Only a node that starts to match can help.
         return event.old is None or not _matches_node(selector, event.old)
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
         """Skip pods without node affinity; restrict the nodes if all terms name some."""
         if self._added_affinity is None and pod.part(self, self._required_affinity).empty:
-            return PreFiltered(SKIP)
+            return PreFilterResult(SKIP)
         names = pod.part((self, _NAME_FIELD), _node_names)
         # Within a term field requirements are ANDed, so two different names can select no node.
         if names is not None and not names:
-            return PreFiltered(Status.unresolvable(_CONFLICT))
-        return PreFiltered(node_names=names)
+            return PreFilterResult(Status.unresolvable(_CONFLICT))
+        return PreFilterResult(node_names=names)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject nodes that required affinity does not select."""
@@ -104,10 +106,10 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
         """Scale the highest sum to the highest score."""
-        proportional(scores)
+        default_normalize_score(scores)
 
     def _required_affinity(self, pod: PodInfo) -> RequiredNodeAffinity:
-        return required_node_affinity(pod.spec, self._operators, self._log_unreadable)
+        return compile_required_node_affinity(pod.spec, self._operators, self._log_unreadable)
 
     def _preferred_affinity(self, pod: PodInfo) -> NodeSelector:
         terms = _node_affinity(pod).get(PREFERRED) or ()

@@ -9,13 +9,13 @@ from typing import Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
 from mockkube.matching.node_features import known_features, needed_features
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject, is_about
+from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject, is_update_of
 from mockkube.scheduler.framework.interface import (
     Context,
     CycleState,
     FilterPlugin,
-    PreFiltered,
     PreFilterPlugin,
+    PreFilterResult,
     Scope,
 )
 from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
@@ -39,21 +39,23 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
         self._known = known_features(version) if context.caps.enabled(_GATE) else ()
         self._lists_missing = version <= _LISTS_MISSING_UNTIL
 
-    def interests(self) -> Sequence[Interest]:
+    def interests(self) -> Sequence[ClusterEventWithHint]:
         """Register for new nodes, changed declarations, and updates of the pod."""
         return (
-            Interest(Subject.NODE, Action.ADD | Action.NODE_DECLARED_FEATURE, _is_schedulable_after_node_change),
-            Interest(Subject.UNSCHEDULED_POD, Action.UPDATE, self._is_schedulable_after_pod_update),
+            ClusterEventWithHint(
+                Subject.NODE, Action.ADD | Action.NODE_DECLARED_FEATURE, _is_schedulable_after_node_change
+            ),
+            ClusterEventWithHint(Subject.UNSCHEDULED_POD, Action.UPDATE, self._is_schedulable_after_pod_update),
         )
 
     def _is_schedulable_after_pod_update(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        if event.old is None or event.new is None or not is_about(pod, event):
+        if event.old is None or event.new is None or not is_update_of(pod, event):
             return False
         return self._required_features(event.old["spec"]) != self._required_features(event.new["spec"])
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
         """Skip pods that require no feature."""
-        return PreFiltered() if self._required_by_pod(pod) else PreFiltered(SKIP)
+        return PreFilterResult() if self._required_by_pod(pod) else PreFilterResult(SKIP)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject nodes that do not declare all required features."""

@@ -6,7 +6,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/nodename/node_name.go
 from collections.abc import Sequence
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.framework.events import Action, Interest, Subject
+from mockkube.scheduler.framework.events import Action, ClusterEventWithHint, Subject
 from mockkube.scheduler.framework.interface import Context, CycleState, FilterPlugin, Scope
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
@@ -22,9 +22,9 @@ class NodeName(FilterPlugin):
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
         """Accept and ignore arguments."""
 
-    def interests(self) -> Sequence[Interest]:
+    def interests(self) -> Sequence[ClusterEventWithHint]:
         """Register for new nodes."""
-        return (Interest(Subject.NODE, Action.ADD),)
+        return (ClusterEventWithHint(Subject.NODE, Action.ADD),)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject a node of another name."""

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
 from mockkube.scheduler.framework.interface import (
     Context,
     CycleState,
     FilterPlugin,
-    PreFiltered,
     PreFilterPlugin,
+    PreFilterResult,
     Scope,
 )
 from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
@@ -47,16 +47,16 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
         """Accept and ignore arguments."""
 
-    def interests(self) -> Sequence[Interest]:
+    def interests(self) -> Sequence[ClusterEventWithHint]:
         """Register for new nodes and for deleted pods that used the ports."""
         return (
-            Interest(Subject.ASSIGNED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
-            Interest(Subject.NODE, Action.ADD),
+            ClusterEventWithHint(Subject.ASSIGNED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
+            ClusterEventWithHint(Subject.NODE, Action.ADD),
         )
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
         """Skip pods without host ports."""
-        return PreFiltered() if host_ports(pod) else PreFiltered(SKIP)
+        return PreFilterResult() if host_ports(pod) else PreFilterResult(SKIP)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject nodes on which a port is in use."""

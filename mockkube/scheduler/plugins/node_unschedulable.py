@@ -8,14 +8,14 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.taints import compile_tolerations
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
 from mockkube.scheduler.framework.interface import Context, CycleState, FilterPlugin, Scope
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
 
 # Taint that a pod must tolerate to run on a cordoned node.
-CORDON: Final[ReadOnlyObject] = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+UNSCHEDULABLE_TAINT: Final[ReadOnlyObject] = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
 class NodeUnschedulable(FilterPlugin):
@@ -27,11 +27,13 @@ class NodeUnschedulable(FilterPlugin):
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
         self._rules = context.taints
 
-    def interests(self) -> Sequence[Interest]:
+    def interests(self) -> Sequence[ClusterEventWithHint]:
         """Register for new and uncordoned nodes, and for new tolerations of the pod."""
         return (
-            Interest(Subject.NODE, Action.ADD | Action.NODE_TAINT, _is_schedulable_after_node_change),
-            Interest(Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, self._is_schedulable_after_toleration_change),
+            ClusterEventWithHint(Subject.NODE, Action.ADD | Action.NODE_TAINT, _is_schedulable_after_node_change),
+            ClusterEventWithHint(
+                Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, self._is_schedulable_after_toleration_change
+            ),
         )
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
@@ -42,7 +44,7 @@ class NodeUnschedulable(FilterPlugin):
 
     def _tolerates_cordon(self, pod: PodInfo) -> bool:
         tolerations = compile_tolerations(pod.spec.get("tolerations") or (), self._rules)
-        return any(toleration.tolerates(CORDON) for toleration in tolerations)
+        return any(toleration.tolerates(UNSCHEDULABLE_TAINT) for toleration in tolerations)
 
     def _is_schedulable_after_toleration_change(self, pod: PodInfo, event: ClusterEvent) -> bool:
         if event.new is None or event.new["metadata"].get("uid") != pod.uid:

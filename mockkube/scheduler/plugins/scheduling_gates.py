@@ -6,7 +6,7 @@ upstream 1.36: pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.
 from collections.abc import Sequence
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.framework.events import Action, Interest, Subject, is_about
+from mockkube.scheduler.framework.events import Action, ClusterEventWithHint, Subject, is_update_of
 from mockkube.scheduler.framework.interface import Context, PreEnqueuePlugin
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
@@ -20,9 +20,9 @@ class SchedulingGates(PreEnqueuePlugin):
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
         """Accept and ignore arguments."""
 
-    def interests(self) -> Sequence[Interest]:
+    def interests(self) -> Sequence[ClusterEventWithHint]:
         """Register for the removal of the pod's gates."""
-        return (Interest(Subject.UNSCHEDULED_POD, Action.POD_GATES_ELIMINATED, is_about),)
+        return (ClusterEventWithHint(Subject.UNSCHEDULED_POD, Action.POD_GATES_ELIMINATED, is_update_of),)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """Reject a pod with gates."""

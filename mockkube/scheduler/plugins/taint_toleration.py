@@ -11,17 +11,17 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated, iterate_untolerated
-from mockkube.proposals.answers import near_misses
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject, is_about
+from mockkube.proposals.answers import explain_near_misses
+from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject, is_update_of
 from mockkube.scheduler.framework.interface import Context, CycleState, FilterPlugin, PreScorePlugin, Scope, ScorePlugin
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.scores import proportional
+from mockkube.scheduler.framework.scores import default_normalize_score
 from mockkube.scheduler.framework.status import SUCCESS, Status
 
 Tolerations = tuple[CompiledToleration, ...]
 # Effects of taints that keep pods without a toleration away.
-KEEPING_AWAY: Final = ("NoSchedule", "NoExecute")
+DO_NOT_SCHEDULE_EFFECTS: Final = ("NoSchedule", "NoExecute")
 _PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 # From this version on the message does not name the taint.
 _NAMES_NO_TAINT_SINCE: Final = Version(1, 34)
@@ -36,7 +36,7 @@ class _NearMisses:
     caps: Capabilities
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(near_misses(self.tolerations, self.taint, self.caps))
+        return iter(explain_near_misses(self.tolerations, self.taint, self.caps))
 
 
 class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
@@ -50,26 +50,28 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         self._rules, self._caps = context.taints, context.caps
         self._names_taint = context.caps.version < _NAMES_NO_TAINT_SINCE
 
-    def interests(self) -> Sequence[Interest]:
+    def interests(self) -> Sequence[ClusterEventWithHint]:
         """Register for new nodes, changed taints, and new tolerations of the pod."""
         return (
-            Interest(Subject.NODE, Action.ADD | Action.NODE_TAINT, self._is_schedulable_after_node_change),
-            Interest(Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, is_about),
+            ClusterEventWithHint(Subject.NODE, Action.ADD | Action.NODE_TAINT, self._is_schedulable_after_node_change),
+            ClusterEventWithHint(Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, is_update_of),
         )
 
     def _is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> bool:
         tolerations = pod.part(self, self._tolerations)
         # A node whose taints were tolerated before did not cause the rejection.
-        if event.old is not None and find_untolerated(_taints(event.old), tolerations, KEEPING_AWAY) is None:
+        if event.old is not None and find_untolerated(_taints(event.old), tolerations, DO_NOT_SCHEDULE_EFFECTS) is None:
             return False
-        return event.new is not None and find_untolerated(_taints(event.new), tolerations, KEEPING_AWAY) is None
+        return (
+            event.new is not None and find_untolerated(_taints(event.new), tolerations, DO_NOT_SCHEDULE_EFFECTS) is None
+        )
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject a node with an untolerated NoSchedule or NoExecute taint, and report the first one."""
         if not node.taints:
             return SUCCESS
         tolerations = pod.part(self, self._tolerations)
-        taint = find_untolerated(node.taints, tolerations, KEEPING_AWAY)
+        taint = find_untolerated(node.taints, tolerations, DO_NOT_SCHEDULE_EFFECTS)
         return SUCCESS if taint is None else self._reject(taint, tolerations)
 
     def _reject(self, taint: ReadOnlyObject, tolerations: Tolerations) -> Status:
@@ -91,7 +93,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
         """Give the highest score to the node with the fewest."""
-        proportional(scores, reverse=True)
+        default_normalize_score(scores, reverse=True)
 
     def _tolerations(self, pod: PodInfo) -> Tolerations:
         return compile_tolerations(pod.spec.get("tolerations") or (), self._rules)

@@ -12,13 +12,13 @@ from mockkube.api.times import parse_time
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.preemption.pod_disruption_budgets import Budget
 
-DISRUPTION: Final = "DisruptionTarget"
-BY_SCHEDULER: Final = "PreemptionByScheduler"
+DISRUPTION_TARGET: Final = "DisruptionTarget"
+PREEMPTION_BY_SCHEDULER: Final = "PreemptionByScheduler"
 _PRIORITY_SPAN: Final = 2**31
 
 
 Cost = tuple[float, ...]
-_NEVER: Final = float("inf")
+_NOT_STARTED: Final = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,30 +39,30 @@ class Candidate:
         cls, node_name: str, victims: Sequence[PodInfo], violations: int, budgets: tuple[Budget, ...] = ()
     ) -> "Candidate":
         """Return a candidate with its cost."""
-        victims_by_importance = tuple(sorted(victims, key=importance))
+        victims_by_importance = tuple(sorted(victims, key=importance_key))
         highest = victims_by_importance[0].priority
-        earliest = min(started_at(pod) for pod in victims_by_importance if pod.priority == highest)
+        earliest = min(start_time(pod) for pod in victims_by_importance if pod.priority == highest)
         # upstream: the offset makes negative priorities positive, so that more victims never cost less.
         total = sum(pod.priority + _PRIORITY_SPAN for pod in victims_by_importance)
         cost = (violations, highest, total, len(victims_by_importance), -earliest)
         return cls(node_name, victims_by_importance, cost, violations, budgets)
 
 
-def started_at(pod: PodInfo) -> float:
+def start_time(pod: PodInfo) -> float:
     """Return the start time of a pod in seconds; a pod that has not started starts later than any other."""
     text = pod.status.get("startTime")
-    return parse_time(text).timestamp() if text else _NEVER
+    return parse_time(text).timestamp() if text else _NOT_STARTED
 
 
-def importance(pod: PodInfo) -> tuple[int, float]:
+def importance_key(pod: PodInfo) -> tuple[int, float]:
     """Return a sort key: higher priority first, then longer running."""
-    return -pod.priority, started_at(pod)
+    return -pod.priority, start_time(pod)
 
 
-def by_importance(pods: Sequence[PodInfo]) -> list[PodInfo]:
+def sort_by_importance(pods: Sequence[PodInfo]) -> list[PodInfo]:
     """Return pods, most important first; of pods that have not started, the last one to arrive first."""
     # Upstream uses the time of each comparison as start of such a pod, which reverses their order.
-    ordered = sorted(enumerate(pods), key=lambda one: (*importance(one[1]), _arrival_key(one)))
+    ordered = sorted(enumerate(pods), key=lambda one: (*importance_key(one[1]), _arrival_key(one)))
     return [pod for _, pod in ordered]
 
 
@@ -71,17 +71,17 @@ def _arrival_key(placed: tuple[int, PodInfo]) -> int:
     return place if pod.status.get("startTime") else -place
 
 
-def is_going(pod: PodInfo) -> bool:
+def is_being_preempted(pod: PodInfo) -> bool:
     """Return whether a pod is terminating because it was preempted."""
     if not pod.terminating:
         return False
     for condition in pod.status.get("conditions") or ():
-        if condition.get("type") == DISRUPTION:
-            return bool(condition.get("status") == "True" and condition.get("reason") == BY_SCHEDULER)
+        if condition.get("type") == DISRUPTION_TARGET:
+            return bool(condition.get("status") == "True" and condition.get("reason") == PREEMPTION_BY_SCHEDULER)
     return False
 
 
-def cheapest(candidates: Iterable[Candidate]) -> Candidate:
+def pick_one_node_for_preemption(candidates: Iterable[Candidate]) -> Candidate:
     """Return the candidate with the lowest cost; the first of equal ones.
 
     Criteria, in this order: fewest violations of disruption budgets; lowest priority of the most important victim;

@@ -16,8 +16,8 @@ from mockkube.scheduler.framework.interface import CycleState, FilterPlugin, Han
 from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import Code, Status
-from mockkube.scheduler.preemption.candidates import Candidate, by_importance
-from mockkube.scheduler.preemption.pod_disruption_budgets import Budgets
+from mockkube.scheduler.preemption.candidates import Candidate, sort_by_importance
+from mockkube.scheduler.preemption.pod_disruption_budgets import PodDisruptionBudgets
 
 _NO_VICTIMS: Final = Status.unresolvable("No preemption victims found for incoming pod")
 # Pseudo plugin of the error that no victim is needed; no filter has this name.
@@ -30,7 +30,7 @@ Outcome = Candidate | Status
 
 
 @dataclass(frozen=True, slots=True)
-class Supposed:
+class DryRunResults:
     """Cached results in one cycle, and a function that evaluates another node."""
 
     known: dict[str, Outcome]
@@ -70,7 +70,7 @@ class _OutcomeCache:
             self.outcomes.pop(name, None)
         self.generation, self.nominated, self.own = nodes.generation, nominated.generation, own
 
-    def respect(self, budgets: Budgets) -> None:
+    def drop_outdated_budgets(self, budgets: PodDisruptionBudgets) -> None:
         """Drop the results that depend on changed disruption budgets."""
         # A budget that selects more pods than before may protect victims on any node.
         if self.breadth != budgets.breadth:
@@ -82,22 +82,22 @@ class _OutcomeCache:
         self.budgets, self.breadth = budgets.generation, budgets.breadth
 
 
-class SupposedEvictions:
+class DryRun:
     """Dry runs on all nodes of a scheduler, with cached results."""
 
-    def __init__(self, nodes: Nodes, budgets: Budgets) -> None:
+    def __init__(self, nodes: Nodes, budgets: PodDisruptionBudgets) -> None:
         self._nodes, self._budgets = nodes, budgets
         self._caches: LRUCache[object, _OutcomeCache] = LRUCache(_CACHED_KINDS_MAX)
 
-    def begin(self, handle: Handle, state: CycleState, pod: PodInfo) -> Supposed:
+    def begin(self, handle: Handle, state: CycleState, pod: PodInfo) -> DryRunResults:
         """Return the cached results for a pod in this cycle, and a function for the others."""
         case = _Case(handle, state, pod, handle.filters(state))
-        cacheable = replace(case, filters=[one for one in case.filters if one.scope_of(pod) is not Scope.CLUSTER])
+        cacheable = replace(case, filters=[one for one in case.filters if one.scope_for(pod) is not Scope.CLUSTER])
         known = self._cached_outcomes(case)
         if len(cacheable.filters) == len(case.filters):
-            return Supposed(known, partial(self._try, case))
+            return DryRunResults(known, partial(self._try, case))
         mixture = _CombinedDryRun(case, cacheable, self._try)
-        return Supposed({}, lambda name: mixture.outcome(self._node(name), known))
+        return DryRunResults({}, lambda name: mixture.outcome(self._node(name), known))
 
     def _cached_outcomes(self, case: _Case) -> dict[str, Outcome]:
         key = (case.handle.alike(case.state, case.pod), case.pod.priority)
@@ -105,7 +105,7 @@ class SupposedEvictions:
         if memory is None:
             memory = self._caches[key] = _OutcomeCache()
         memory.refresh(self._nodes, case.handle.nominations(), case.pod)
-        memory.respect(self._budgets)
+        memory.drop_outdated_budgets(self._budgets)
         return memory.outcomes
 
     def _node(self, name: str) -> NodeInfo:
@@ -130,9 +130,9 @@ class SupposedEvictions:
         if not (status := handle.fits(state, pod, node, case.filters)).ok:
             return status
         # Filters of scope NODE do not depend on other pods.
-        affected_filters = [one for one in case.filters if one.scope_of(pod) is not Scope.NODE]
+        affected_filters = [one for one in case.filters if one.scope_for(pod) is not Scope.NODE]
         # upstream: pods that a budget protects are added back first, each group by importance.
-        split = self._budgets.split(by_importance(removed))
+        split = self._budgets.split(sort_by_importance(removed))
         victims: list[PodInfo] = []
         violations = 0
         for other in (*split.protected, *split.free):
@@ -182,7 +182,7 @@ class _CombinedDryRun:
         """Return whether the removal of a possible victim may change the verdict of an uncached filter."""
         state, pod = self._case.state, self._case.pod
         removed = _lower_priority_pods(pod, node)
-        return any(one.is_moved(state, pod, other) for one in self._uncached_filters for other in removed)
+        return any(one.is_affected_by(state, pod, other) for one in self._uncached_filters for other in removed)
 
 
 def _lower_priority_pods(pod: PodInfo, node: NodeInfo) -> list[PodInfo]:

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
-from mockkube.client.cache import ListWatch
+from mockkube.client.cache import Informer
 from mockkube.client.events import NORMAL
 from mockkube.client.protocol import Client, Deletion
 from mockkube.client.series import SeriesRecorder
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.metrics import Metrics
-from mockkube.scheduler.nominator import Nominations
+from mockkube.scheduler.nominator import Nominator
 from mockkube.scheduler.pod_status import Condition, PodStatusWriter
-from mockkube.scheduler.preemption.candidates import BY_SCHEDULER, DISRUPTION
+from mockkube.scheduler.preemption.candidates import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
 
 _LOG: Final = logging.getLogger("mockkube.scheduler")
 
@@ -35,14 +35,14 @@ class Preemption:
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class ExecutorDependencies:
     """Everything that the executor needs from the scheduler."""
 
     client: Client
-    pods: ListWatch
+    pods: Informer
     writer: PodStatusWriter
     recorder: SeriesRecorder
-    nominations: Nominations
+    nominations: Nominator
     metrics: Metrics
     activate: Callable[[str], None]
     """Moves a pod to the active queue."""
@@ -50,16 +50,16 @@ class Tools:
     """Makes the queue recheck the gate of a pod."""
     call_off: Callable[[str, str], bool]
     """Cancels the binding of a waiting pod, for a reason; returns whether there was one."""
-    names_preemptor: bool = False
+    relate_events_to_preemptor: bool = False
     """Whether events about victims have the preemptor as related object."""
 
 
 class Evictions:
     """Executes preemptions, several per step."""
 
-    def __init__(self, tools: Tools, *, owner: str, at_once: int = 1) -> None:
+    def __init__(self, tools: ExecutorDependencies, *, owner: str, at_once: int = 1) -> None:
         self.name = f"{owner}/evictions"
-        self.bell = Bell()
+        self.bell = Signal()
         self._tools, self._at_once = tools, at_once
         self._waiting: deque[Preemption] = deque()
         # Uids of preemptors with more than one victim to evict.
@@ -78,7 +78,7 @@ class Evictions:
         self._waiting.append(Preemption(preemption.preemptor, preemption.node_name, victims))
         self.bell.ring()
 
-    def preempting(self, uid: str) -> bool:
+    def is_running_preemption(self, uid: str) -> bool:
         """Return whether pods are being evicted for this one, until the last victim is known to terminate."""
         if uid in self._with_pending_victims:
             return True
@@ -90,7 +90,7 @@ class Evictions:
         current = self._tools.pods.get(last.key)
         return current is not None and not current["metadata"].get("deletionTimestamp")
 
-    def has_victims(self, uid: str) -> bool:
+    def has_pending_victims(self, uid: str) -> bool:
         """Return whether more than one victim is left; the queue rechecks the preemptor's gate when that changes."""
         return uid in self._with_pending_victims
 
@@ -168,14 +168,16 @@ class Evictions:
             note,
             action="Preempting",
             controller=preemptor.scheduler_name,
-            related=preemptor.obj if self._tools.names_preemptor else None,
+            related=preemptor.obj if self._tools.relate_events_to_preemptor else None,
         )
 
     async def _delete_victim(self, preemptor: PodInfo, victim: PodInfo) -> bool:
         """Set the DisruptionTarget condition and delete the victim; return False if it is deleted already."""
         message = f"{preemptor.scheduler_name}: preempting to accommodate a higher priority pod"
         try:
-            await self._tools.writer.write(victim, Condition(DISRUPTION, "True", BY_SCHEDULER, message))
+            await self._tools.writer.write(
+                victim, Condition(DISRUPTION_TARGET, "True", PREEMPTION_BY_SCHEDULER, message)
+            )
             await self._tools.client.delete("Pod", victim.key, Deletion(uid=victim.uid))
         except (NotFound, Conflict):
             return False

@@ -40,7 +40,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class PodsByViolation:
     """Pods whose eviction violates a budget, the other pods, and the budgets that select any of them."""
 
     protected: Sequence[PodInfo]
@@ -48,7 +48,7 @@ class Split:
     budgets: tuple[Budget, ...]
 
 
-class Budgets:
+class PodDisruptionBudgets:
     """All disruption budgets, as far as they still allow disruptions."""
 
     def __init__(self, objects: Sequence[ReadOnlyObject] = ()) -> None:
@@ -82,7 +82,7 @@ class Budgets:
             self._budgets[key_of(obj)] = known
             self._by_namespace.setdefault(known.namespace, []).append(known)
 
-    def split(self, pods: Sequence[PodInfo]) -> Split:
+    def split(self, pods: Sequence[PodInfo]) -> PodsByViolation:
         """Return which pods violate a budget when they are evicted in this order."""
         concerned = [one for one in self._in_namespaces_of(pods) if any(map(one.selects, pods))]
         left = [budget.allowed for budget in concerned]
@@ -96,7 +96,7 @@ class Budgets:
                     left[index] -= 1
                     violated = violated or left[index] < 0
             (protected if violated else free).append(pod)
-        return Split(protected, free, tuple(concerned))
+        return PodsByViolation(protected, free, tuple(concerned))
 
     def _in_namespaces_of(self, pods: Sequence[PodInfo]) -> Sequence[Budget]:
         if not self._budgets:

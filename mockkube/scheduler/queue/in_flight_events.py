@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from mockkube.scheduler.framework.events import ClusterEvent
 
 
-class InFlight:
+class InFlightEvents:
     """Pods that were popped and are not done, and the events since the oldest of them was popped."""
 
     def __init__(self) -> None:

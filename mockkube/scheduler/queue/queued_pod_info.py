@@ -7,7 +7,7 @@ from mockkube.scheduler.framework.pod_info import PodInfo
 
 
 @dataclass(slots=True, eq=False)
-class Queued:
+class QueuedPodInfo:
     """Pod in the queue with its history. Times are seconds of the clock's `now`."""
 
     pod: PodInfo
@@ -43,7 +43,7 @@ class Backoff:
         """Return the start of the second that contains a moment."""
         return floor(moment) if self.aligned else moment
 
-    def ends(self, queued: Queued) -> float:
+    def ends(self, queued: QueuedPodInfo) -> float:
         """Return the second in which the pod's backoff ends; 0 if there is none."""
         # upstream 1.36: errors have a count of their own, so that a flaky API server does not add to the rejections.
         count = queued.errors or queued.refusals
@@ -53,12 +53,12 @@ class Backoff:
         seconds = min(self.initial_seconds * 2.0 ** min(count - 1, 60), self.seconds_max)
         return self.align(queued.queued_at + seconds)
 
-    def waits(self, queued: Queued, now: float) -> bool:
+    def waits(self, queued: QueuedPodInfo, now: float) -> bool:
         """Return whether the pod is backing off; the second in which its backoff ends is part of it."""
         # upstream 1.36: pkg/scheduler/backend/queue/backoff_queue.go
         return self.ends(queued) >= self.align(now)
 
-    def over_at(self, queued: Queued) -> float:
+    def ends_at(self, queued: QueuedPodInfo) -> float:
         """Return the moment from which the pod is not backing off any more."""
         # Upstream completes backoffs by whole windows, in which pods are sorted by priority again.
         return self.ends(queued) + 1.0 if self.aligned else self.ends(queued)

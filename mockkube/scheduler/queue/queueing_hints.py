@@ -10,18 +10,18 @@ from functools import cache
 from typing import Final
 
 from mockkube.runtime.clock import Clock
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
 from mockkube.scheduler.framework.interface import Plugin
 from mockkube.scheduler.metrics import Metrics
-from mockkube.scheduler.queue.queued_pod_info import Queued
+from mockkube.scheduler.queue.queued_pod_info import QueuedPodInfo
 
 _LOG: Final = logging.getLogger("mockkube.scheduler")
 _NOT_UPDATES: Final = Action.ADD | Action.DELETE
 _TAINT_ACTIONS: Final = Action.NODE_TAINT | Action.UPDATE
-_ANY_EVENT: Final = (Interest(Subject.WILDCARD, ~Action(0)),)
+_ANY_EVENT: Final = (ClusterEventWithHint(Subject.WILDCARD, ~Action(0)),)
 
 
-class Worth(IntEnum):
+class QueueingStrategy(IntEnum):
     """Queue to which an event moves a rejected pod."""
 
     NOTHING = 0
@@ -29,7 +29,7 @@ class Worth(IntEnum):
     AT_ONCE = 2
 
 
-def matches(interest: Interest, event: ClusterEvent) -> bool:
+def matches(interest: ClusterEventWithHint, event: ClusterEvent) -> bool:
     """Return whether an event is one that a plugin registered for."""
     if interest.subject is Subject.WILDCARD:
         return True
@@ -78,7 +78,7 @@ _ACTION_LABELS: Final = {
 }
 
 
-class Hints:
+class QueueingHints:
     """Registered events of one profile's plugins.
 
     Without `hints_enabled` hints are not called, and every registered event requeues the pod.
@@ -88,7 +88,7 @@ class Hints:
         self._interests = {plugin.name: _interests(plugin) for plugin in plugins}
         self._clock, self._metrics, self._hints_enabled = clock, metrics, asked
         # Registrations that match an event, by plugin: computed once per kind of event.
-        self._by_event: dict[tuple[Subject, int], Mapping[str, Sequence[Interest]]] = {}
+        self._by_event: dict[tuple[Subject, int], Mapping[str, Sequence[ClusterEventWithHint]]] = {}
 
     @property
     def subjects(self) -> set[Subject]:
@@ -96,23 +96,23 @@ class Hints:
         named = {registration.subject for registrations in self._interests.values() for registration in registrations}
         return named | set(Subject) - {Subject.DEVICE_TAINT_RULE} if Subject.WILDCARD in named else named
 
-    def concerns_any(self, event: ClusterEvent) -> bool:
+    def matches_any_plugin(self, event: ClusterEvent) -> bool:
         """Return whether any plugin registered for the event."""
         if event.subject is Subject.WILDCARD:
             return True
         return bool(self._registrations_for(event))
 
-    def concerns(self, plugin: str, event: ClusterEvent) -> bool:
+    def matches_plugin(self, plugin: str, event: ClusterEvent) -> bool:
         """Return whether one plugin registered for the event."""
         return bool(self._registrations_of(plugin, event))
 
-    def _registrations_of(self, plugin: str, event: ClusterEvent) -> Sequence[Interest]:
+    def _registrations_of(self, plugin: str, event: ClusterEvent) -> Sequence[ClusterEventWithHint]:
         # A rejection by a plugin that is not known here may be resolved by any event.
         return self._registrations_for(event).get(plugin, ()) if plugin in self._interests else _ANY_EVENT
 
     def _registrations_for(
         self, event: ClusterEvent
-    ) -> Mapping[str, Sequence[Interest]]:  # hot: per event, per waiting pod
+    ) -> Mapping[str, Sequence[ClusterEventWithHint]]:  # hot: per event, per waiting pod
         kind = (event.subject, event.action.value)
         registered = self._by_event.get(kind)
         if registered is None:
@@ -123,34 +123,36 @@ class Hints:
             registered = self._by_event[kind] = {plugin: some for plugin, some in matching.items() if some}
         return registered
 
-    def worth(self, queued: Queued, event: ClusterEvent) -> Worth:
+    def worth(self, queued: QueuedPodInfo, event: ClusterEvent) -> QueueingStrategy:
         """Return what an event means for a rejected pod."""
         rejectors = queued.rejectors
         # The pod failed with an error, which any event may have resolved.
         if not rejectors:
-            return Worth.AFTER_BACKOFF
+            return QueueingStrategy.AFTER_BACKOFF
         if event.subject is Subject.WILDCARD:
-            return Worth.AFTER_BACKOFF
-        strategy = Worth.NOTHING
+            return QueueingStrategy.AFTER_BACKOFF
+        strategy = QueueingStrategy.NOTHING
         for name in sorted(rejectors):
             if not self._any_hint_matches(name, queued, event):
                 continue
             # A pod that waited for something outside has not been rejected, so it skips the backoff.
             if name in queued.pending_by:
-                return Worth.AT_ONCE
-            strategy = Worth.AFTER_BACKOFF
+                return QueueingStrategy.AT_ONCE
+            strategy = QueueingStrategy.AFTER_BACKOFF
             # No plugin left whose hint could lead to the active queue.
             if not queued.pending_by:
                 return strategy
         return strategy
 
-    def _any_hint_matches(self, plugin: str, queued: Queued, event: ClusterEvent) -> bool:
+    def _any_hint_matches(self, plugin: str, queued: QueuedPodInfo, event: ClusterEvent) -> bool:
         return any(
             self._call_hint(plugin, registration, queued, event)
             for registration in self._registrations_of(plugin, event)
         )
 
-    def _call_hint(self, plugin: str, interest: Interest, queued: Queued, event: ClusterEvent) -> bool:
+    def _call_hint(
+        self, plugin: str, interest: ClusterEventWithHint, queued: QueuedPodInfo, event: ClusterEvent
+    ) -> bool:
         if interest.hint is None or not self._hints_enabled:
             return True
         start = self._clock.monotonic()
@@ -164,11 +166,11 @@ class Hints:
         return helps
 
 
-def _interests(plugin: Plugin) -> Sequence[Interest]:
+def _interests(plugin: Plugin) -> Sequence[ClusterEventWithHint]:
     registrations = tuple(plugin.interests())
     of_nodes = [registration.actions for registration in registrations if registration.subject is Subject.NODE]
     # upstream 1.36: node additions may be missed while a node is tainted during its registration, so a plugin that
     # registers for them is registered for changes of taints, too.
     if any(Action.ADD in one for one in of_nodes) and not any(one & _TAINT_ACTIONS for one in of_nodes):
-        registrations = (*registrations, Interest(Subject.NODE, Action.NODE_TAINT))
+        registrations = (*registrations, ClusterEventWithHint(Subject.NODE, Action.NODE_TAINT))
     return registrations or _ANY_EVENT

@@ -12,28 +12,28 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
 from mockkube.scheduler.framework.interface import PreEnqueuePlugin, Waiting
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.metrics import Labels, Metrics
 from mockkube.scheduler.queue.heap import Heap
-from mockkube.scheduler.queue.in_flight_events import InFlight
-from mockkube.scheduler.queue.queued_pod_info import Backoff, Queued
-from mockkube.scheduler.queue.queueing_hints import Hints, Worth, label
-from mockkube.scheduler.queue.unschedulable_pods import Aside, Reason
+from mockkube.scheduler.queue.in_flight_events import InFlightEvents
+from mockkube.scheduler.queue.queued_pod_info import Backoff, QueuedPodInfo
+from mockkube.scheduler.queue.queueing_hints import QueueingHints, QueueingStrategy, label
+from mockkube.scheduler.queue.unschedulable_pods import Reason, UnschedulablePods
 
 # A pod is tried again after so long without an event. upstream: DefaultPodMaxInUnschedulablePodsDuration
 UNSCHEDULABLE_SECONDS_MAX: Final = 300.0
 # Interval of the check for such pods.
 FLUSH_SECONDS: Final = 30.0
 
-ATTEMPT_FAILED: Final = "ScheduleAttemptFailure"
+SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"
-POPPED_FROM_BACKOFF: Final = "PopFromBackoffQ"
-ACTIVATED: Final = "ForceActivate"
+POP_FROM_BACKOFF: Final = "PopFromBackoffQ"
+FORCE_ACTIVATE: Final = "ForceActivate"
 TIMED_OUT: Final = ClusterEvent(Subject.WILDCARD, Action.UPDATE, label="UnschedulableTimeout")
-_ACTIVATION_EVENT: Final = ClusterEvent(Subject.WILDCARD, Action.UPDATE, label=ACTIVATED)
+_ACTIVATION_EVENT: Final = ClusterEvent(Subject.WILDCARD, Action.UPDATE, label=FORCE_ACTIVATE)
 _POD_ADDED: Final = label(ClusterEvent(Subject.UNSCHEDULED_POD, Action.ADD))
 _POD_UPDATED: Final = label(ClusterEvent(Subject.UNSCHEDULED_POD, Action.UPDATE))
 
@@ -44,7 +44,7 @@ class Rules:
 
     sort_key: Callable[[Waiting], tuple[Any, ...]]
     gates: Mapping[str, Sequence[PreEnqueuePlugin]]
-    hints: Mapping[str, Hints]
+    hints: Mapping[str, QueueingHints]
     backoff: Backoff = field(default_factory=Backoff)
     pop_from_backoff: bool = True
     """Whether pods in backoff are popped when the active queue is empty."""
@@ -56,19 +56,19 @@ class Queue:
 
     def __init__(self, rules: Rules, clock: Clock, metrics: Metrics, nominate: Callable[[PodInfo], None]) -> None:
         self._config, self._clock, self._metrics, self._nominate = rules, clock, metrics, nominate
-        self._active: Heap[Queued] = Heap()
-        self._backoff: Heap[Queued] = Heap()
-        self._error_backoff: Heap[Queued] = Heap()
-        self._unschedulable = Aside()
-        self._in_flight = InFlight()
+        self._active: Heap[QueuedPodInfo] = Heap()
+        self._backoff: Heap[QueuedPodInfo] = Heap()
+        self._error_backoff: Heap[QueuedPodInfo] = Heap()
+        self._unschedulable = UnschedulablePods()
+        self._in_flight = InFlightEvents()
         self._next_flush = clock.monotonic() + FLUSH_SECONDS
         # Notified when there may be a pod to pop.
-        self.bell = Bell()
+        self.bell = Signal()
         # Called with a pod that a plugin cannot read; the pod stays out of the active queue.
         self.failed: Callable[[PodInfo, Exception], None] = lambda pod, error: None
-        metrics.gauge("scheduler_pending_pods", "Pods waiting, by queue.", ("queue",), self._count_pending)
+        metrics.add_gauge("scheduler_pending_pods", "Pods waiting, by queue.", ("queue",), self._count_pending)
         text = "Rejected pods, by each plugin that rejected them."
-        metrics.gauge("scheduler_unschedulable_pods", text, ("plugin", "profile"), self._count_unschedulable)
+        metrics.add_gauge("scheduler_unschedulable_pods", text, ("plugin", "profile"), self._count_unschedulable)
 
     @property
     def subjects(self) -> set[Subject]:
@@ -83,13 +83,13 @@ class Queue:
 
     def next_moment(self) -> float | None:
         """Return when, on the clock's `monotonic`, time alone moves a pod; None if it does not."""
-        ends = [self._config.backoff.over_at(first) for heap in self._backoffs if (first := heap.first()) is not None]
+        ends = [self._config.backoff.ends_at(first) for heap in self._backoffs if (first := heap.first()) is not None]
         moments = [self._clock.monotonic() + max(end - self._now(), 0.0) for end in ends]
         if self._unschedulable:
             moments.append(self._next_flush)
         return min(moments, default=None)
 
-    def pop(self) -> Queued | None:
+    def pop(self) -> QueuedPodInfo | None:
         """Pop the next pod to schedule; it is in flight until `done` or until it is added again."""
         self._flush_due()
         queued = self._active.pop()
@@ -97,7 +97,7 @@ class Queue:
             # Only rejected pods, not those with errors: retrying a failing API server at full speed would not help.
             queued = self._backoff.pop()
             if queued is not None:
-                self._metrics.incoming.add("active", POPPED_FROM_BACKOFF)
+                self._metrics.queue_incoming_pods.add("active", POP_FROM_BACKOFF)
         if queued is not None:
             queued.attempts += 1
             self._in_flight.take(queued.pod.uid)
@@ -107,7 +107,7 @@ class Queue:
         """End the flight of a pod that does not return."""
         self._in_flight.done(uid)
 
-    def put_back(self, queued: Queued) -> None:
+    def add_unschedulable_if_not_present(self, queued: QueuedPodInfo) -> None:
         """Add a pod that was not scheduled, to wait for an event, or for its backoff if one occurred in flight."""
         uid = queued.pod.uid
         if uid not in self._unschedulable and uid not in self._active and not self._in_backoff(uid):
@@ -116,23 +116,24 @@ class Queue:
             else:
                 queued.errors += 1
             queued.queued_at, queued.flushed_at = self._now(), None
-            self._requeue_with_strategy(queued, self._determine_in_flight_strategy(queued), ATTEMPT_FAILED)
+            self._requeue_with_strategy(queued, self._determine_in_flight_strategy(queued), SCHEDULE_ATTEMPT_FAILURE)
         self._in_flight.done(uid)
 
-    def _determine_in_flight_strategy(self, queued: Queued) -> Worth:
+    def _determine_in_flight_strategy(self, queued: QueuedPodInfo) -> QueueingStrategy:
         """Return what the events during the pod's flight mean for it."""
         if not queued.rejectors or queued.pod.uid not in self._in_flight:
-            return Worth.AFTER_BACKOFF
+            return QueueingStrategy.AFTER_BACKOFF
         hints = self._config.hints[queued.pod.scheduler_name]
         return max(
-            (hints.worth(queued, event) for event in self._in_flight.since(queued.pod.uid)), default=Worth.NOTHING
+            (hints.worth(queued, event) for event in self._in_flight.since(queued.pod.uid)),
+            default=QueueingStrategy.NOTHING,
         )
 
     # Events of waiting pods
 
     def add(self, pod: PodInfo) -> None:
         """Add a new pod."""
-        self._move_to_active(Queued(pod, self._now()), _POD_ADDED)
+        self._move_to_active(QueuedPodInfo(pod, self._now()), _POD_ADDED)
 
     def update(self, old: PodInfo, pod: PodInfo, events: Sequence[ClusterEvent]) -> None:
         """Replace a pod by another revision; `events` say what has changed."""
@@ -153,9 +154,9 @@ class Queue:
             queued.pod = pod
             self._requeue_updated(queued, events)
         else:
-            self._move_to_active(Queued(pod, self._now()), _POD_UPDATED)
+            self._move_to_active(QueuedPodInfo(pod, self._now()), _POD_UPDATED)
 
-    def _requeue_updated(self, queued: Queued, events: Iterable[ClusterEvent]) -> None:
+    def _requeue_updated(self, queued: QueuedPodInfo, events: Iterable[ClusterEvent]) -> None:
         hints = self._config.hints[queued.pod.scheduler_name]
         for event in events:
             self._requeue_with_strategy(queued, hints.worth(queued, event), label(event))
@@ -169,7 +170,7 @@ class Queue:
         self._error_backoff.remove(uid)
         self._unschedulable.pop(uid)
 
-    def find(self, uid: str) -> Queued | None:
+    def find(self, uid: str) -> QueuedPodInfo | None:
         """Return a pod in the queue."""
         heaps = (self._active, self._backoff, self._error_backoff)
         return self._unschedulable.get(uid) or next((queued for heap in heaps if (queued := heap.get(uid))), None)
@@ -180,7 +181,7 @@ class Queue:
         if queued is None:
             self._in_flight.note(_ACTIVATION_EVENT, uid)
         else:
-            self._move_to_active(queued, ACTIVATED)
+            self._move_to_active(queued, FORCE_ACTIVATE)
 
     def ask_again(self, uid: str) -> None:
         """Recheck the gate of a pod on the next event: it is no longer certain to reject the pod."""
@@ -192,13 +193,13 @@ class Queue:
 
     def happened(self, event: ClusterEvent, only: Callable[[PodInfo], bool] = lambda pod: True) -> None:
         """Move the pods that an event helps; `only` restricts which pods are considered."""
-        if not any(hints.concerns_any(event) for hints in self._config.hints.values()):
+        if not any(hints.matches_any_plugin(event) for hints in self._config.hints.values()):
             return
         if self._unschedulable:
             self._move_pods([queued for queued in self._possibly_helped(event) if only(queued.pod)], event)
         self._in_flight.note(event)
 
-    def _possibly_helped(self, event: ClusterEvent) -> Sequence[Queued]:
+    def _possibly_helped(self, event: ClusterEvent) -> Sequence[QueuedPodInfo]:
         """Return the pods that an event may help, without calling hints."""
         groups = self._unschedulable.groups()
         groups_of_pods = [list(group.values()) for reason, group in groups if self._may_help(reason, event)]
@@ -213,20 +214,20 @@ class Queue:
             return True
         hints = self._config.hints[reason.profile]
         if reason.gate:
-            return not reason.surely and hints.concerns(reason.gate, event)
-        return not reason.rejectors or any(hints.concerns(name, event) for name in reason.rejectors)
+            return not reason.surely and hints.matches_plugin(reason.gate, event)
+        return not reason.rejectors or any(hints.matches_plugin(name, event) for name in reason.rejectors)
 
     def _find_gate(self, profile: str, name: str) -> PreEnqueuePlugin | None:
         return next((plugin for plugin in self._config.gates[profile] if plugin.name == name), None)
 
-    def _move_pods(self, waiting: Iterable[Queued], event: ClusterEvent) -> None:
+    def _move_pods(self, waiting: Iterable[QueuedPodInfo], event: ClusterEvent) -> None:
         for queued in waiting:
             # A gated pod is moved only after its gate opened; hints of the plugins that rejected it earlier do not
             # count.
             if queued.gate and event.subject is not Subject.WILDCARD and self._is_still_gated(queued):
                 continue
             strategy = self._config.hints[queued.pod.scheduler_name].worth(queued, event)
-            if strategy is not Worth.NOTHING:
+            if strategy is not QueueingStrategy.NOTHING:
                 self._requeue_with_strategy(queued, strategy, label(event))
 
     # Time
@@ -250,7 +251,7 @@ class Queue:
             queued.flushed_at = now
         self._move_pods(late, TIMED_OUT)
 
-    def _is_late(self, queued: Queued, now: float) -> bool:
+    def _is_late(self, queued: QueuedPodInfo, now: float) -> bool:
         return now - max(queued.queued_at, queued.flushed_at or 0.0) > self._config.seconds_max
 
     def _is_due(self) -> bool:
@@ -260,18 +261,18 @@ class Queue:
     # Moves between queues
 
     @property
-    def _backoffs(self) -> tuple[Heap[Queued], Heap[Queued]]:
+    def _backoffs(self) -> tuple[Heap[QueuedPodInfo], Heap[QueuedPodInfo]]:
         return self._backoff, self._error_backoff
 
-    def _requeue_with_strategy(self, queued: Queued, worth: Worth, event: str) -> None:
-        if worth is Worth.NOTHING:
+    def _requeue_with_strategy(self, queued: QueuedPodInfo, worth: QueueingStrategy, event: str) -> None:
+        if worth is QueueingStrategy.NOTHING:
             self._move_to_unschedulable(queued, event)
-        elif worth is Worth.AFTER_BACKOFF and self._config.backoff.waits(queued, self._now()):
+        elif worth is QueueingStrategy.AFTER_BACKOFF and self._config.backoff.waits(queued, self._now()):
             self._move_to_backoff(queued, event)
         else:
             self._move_to_active(queued, event)
 
-    def _move_to_active(self, queued: Queued, event: str, *, gated: bool = False) -> None:
+    def _move_to_active(self, queued: QueuedPodInfo, event: str, *, gated: bool = False) -> None:
         """Move a pod to the active queue unless a PreEnqueue plugin rejects it.
 
         With `gates_passed` these plugins are skipped.
@@ -283,33 +284,33 @@ class Queue:
             queued.first_tried_at = self._now()
         self._unschedulable.pop(queued.pod.uid)
         self._active.put(queued.pod.uid, self._sort_key(queued), queued)
-        self._metrics.incoming.add("active", event)
+        self._metrics.queue_incoming_pods.add("active", event)
         # Only new revisions may carry a nomination in their status that the scheduler does not know.
         if event in (_POD_ADDED, _POD_UPDATED):
             self._nominate(queued.pod)
         self.bell.ring()
 
-    def _move_to_backoff(self, queued: Queued, event: str) -> None:
+    def _move_to_backoff(self, queued: QueuedPodInfo, event: str) -> None:
         if self._config.pop_from_backoff and not self._run_pre_enqueue_plugins(queued):
             self._move_to_unschedulable(queued, event)
             return
         self._unschedulable.pop(queued.pod.uid)
         self._put_in_backoff(queued)
-        self._metrics.incoming.add("backoff", event)
+        self._metrics.queue_incoming_pods.add("backoff", event)
         self.bell.ring()
 
-    def _put_in_backoff(self, queued: Queued) -> None:
+    def _put_in_backoff(self, queued: QueuedPodInfo) -> None:
         # Pods with errors have a heap of their own, from which `pop` does not take early.
         heap = self._backoff if queued.rejectors else self._error_backoff
         heap.put(queued.pod.uid, (self._config.backoff.ends(queued), self._sort_key(queued)), queued)
 
-    def _move_to_unschedulable(self, queued: Queued, event: str) -> None:
+    def _move_to_unschedulable(self, queued: QueuedPodInfo, event: str) -> None:
         if queued.pod.uid not in self._unschedulable:
-            self._metrics.incoming.add("unschedulable", event)
+            self._metrics.queue_incoming_pods.add("unschedulable", event)
         gate = self._find_gate(queued.pod.scheduler_name, queued.gate) if queued.gate else None
-        self._unschedulable.put(queued, surely=gate is not None and gate.keeps_surely(queued.pod))
+        self._unschedulable.put(queued, surely=gate is not None and gate.is_certain_to_reject(queued.pod))
 
-    def _run_pre_enqueue_plugins(self, queued: Queued) -> bool:
+    def _run_pre_enqueue_plugins(self, queued: QueuedPodInfo) -> bool:
         plugins = self._config.gates[queued.pod.scheduler_name]
         if queued.gate:  # that plugin most likely still rejects it
             plugins = sorted(plugins, key=lambda one: one.name != queued.gate)
@@ -322,7 +323,7 @@ class Queue:
         queued.gate = ""
         return True
 
-    def _is_still_gated(self, queued: Queued) -> bool:
+    def _is_still_gated(self, queued: QueuedPodInfo) -> bool:
         """Return whether the plugin that gated the pod still rejects it."""
         gate = self._find_gate(queued.pod.scheduler_name, queued.gate)
         return gate is not None and not self._run_pre_enqueue_plugin(gate, queued.pod)
@@ -340,7 +341,7 @@ class Queue:
     def _in_backoff(self, uid: str) -> bool:
         return uid in self._backoff or uid in self._error_backoff
 
-    def _sort_key(self, queued: Queued) -> tuple[Any, ...]:
+    def _sort_key(self, queued: QueuedPodInfo) -> tuple[Any, ...]:
         return self._config.sort_key(Waiting(queued.pod, queued.queued_at))
 
     def _now(self) -> float:

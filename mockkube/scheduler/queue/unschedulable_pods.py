@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from mockkube.scheduler.queue.queued_pod_info import Queued
+from mockkube.scheduler.queue.queued_pod_info import QueuedPodInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class Reason:
     """Whether the gate is certain to reject them now, whatever events occur."""
 
 
-class Aside:
+class UnschedulablePods:
     """Unschedulable pods by uid and by reason; a pod whose reason changes has to be put again."""
 
     def __init__(self) -> None:
         # Number of arrival and reason of each pod.
         self._reasons: dict[str, tuple[int, Reason]] = {}
-        self._groups: dict[Reason, dict[str, Queued]] = {}
+        self._groups: dict[Reason, dict[str, QueuedPodInfo]] = {}
         self._arrivals = count()
 
     def __len__(self) -> int:
@@ -38,15 +38,15 @@ class Aside:
     def __contains__(self, uid: str) -> bool:
         return uid in self._reasons
 
-    def __iter__(self) -> Iterator[Queued]:
+    def __iter__(self) -> Iterator[QueuedPodInfo]:
         return (queued for group in self._groups.values() for queued in group.values())
 
-    def get(self, uid: str) -> Queued | None:
+    def get(self, uid: str) -> QueuedPodInfo | None:
         """Return a pod by uid."""
         place = self._reasons.get(uid)
         return None if place is None else self._groups[place[1]][uid]
 
-    def put(self, queued: Queued, *, surely: bool = False) -> None:
+    def put(self, queued: QueuedPodInfo, *, surely: bool = False) -> None:
         """Add a pod, or update its reason; it keeps its number of arrival. `is_certain`: its gate need not run."""
         uid = queued.pod.uid
         place = self._reasons.get(uid)
@@ -62,12 +62,12 @@ class Aside:
         if place is not None:
             self._remove_from_group(uid, place[1])
 
-    def groups(self) -> list[tuple[Reason, dict[str, Queued]]]:
+    def groups(self) -> list[tuple[Reason, dict[str, QueuedPodInfo]]]:
         """Return the pods by reason; the groups are live."""
         # A copy of the outer dict: moving pods deletes empty groups while callers iterate.
         return list(self._groups.items())
 
-    def in_order(self, waiting: Sequence[Queued]) -> Sequence[Queued]:
+    def in_order(self, waiting: Sequence[QueuedPodInfo]) -> Sequence[QueuedPodInfo]:
         """Return pods in order of arrival."""
         return sorted(waiting, key=lambda queued: self._reasons[queued.pod.uid][0])
 

@@ -10,7 +10,7 @@ from mockkube_storage.errors import Compacted, Conflict, FutureRevision, Unavail
 from mockkube_storage.keys import SortedKeys, check_key
 from mockkube_storage.model import REVISION_FIRST, Entry, Event, EventType, Page, deletion, put
 from mockkube_storage.store import Store
-from mockkube_storage.watch import EVENTS_MAX, FanOut, Watch
+from mockkube_storage.watch import QUEUED_EVENTS_MAX, Watch, WatchHub
 
 
 class MemoryStore(Store):
@@ -19,7 +19,7 @@ class MemoryStore(Store):
     def __init__(self) -> None:
         self._open = False
         self._compacted = 0
-        self._watch_hub = FanOut(REVISION_FIRST)
+        self._watch_hub = WatchHub(REVISION_FIRST)
         self._current = Current()
         self._versions: dict[str, list[Event]] = {}
         self._versioned_keys = SortedKeys()
@@ -85,7 +85,7 @@ class MemoryStore(Store):
         current = self._current_entry(key, expected)
         return self._commit(deletion(current, self.revision + 1))
 
-    def watch(self, prefix: str, *, after: int, events_max: int = EVENTS_MAX) -> Watch:
+    def watch(self, prefix: str, *, after: int, events_max: int = QUEUED_EVENTS_MAX) -> Watch:
         """Watch a prefix; the hub keeps all events that are not compacted."""
         self._check_open()
         return Watch(self._watch_hub, self, prefix, after=after, events_max=events_max)

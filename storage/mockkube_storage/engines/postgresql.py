@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from mockkube_storage.engines import sql_tables as tables
 from mockkube_storage.engines.sql import SqlStore
-from mockkube_storage.engines.sql_plan import Head, Plan, Write, plan_writes
+from mockkube_storage.engines.sql_plan import LatestVersion, Plan, Write, plan_writes
 from mockkube_storage.errors import Unavailable, UnknownEngine
 
 CHANNEL: Final = "store_commits"
@@ -38,7 +38,7 @@ _LATEST_VERSIONS: Final = text(
     ) AS head
     """
 ).bindparams(bindparam("keys", type_=ARRAY(Text)))
-_NO_VERSION: Final = Head(0, None)
+_NO_VERSION: Final = LatestVersion(0, None)
 _log = logging.getLogger(__name__)
 
 
@@ -105,13 +105,13 @@ class PostgresqlStore(SqlStore):
 
     async def _read_latest_versions(
         self, connection: AsyncConnection, writes: Sequence[Write]
-    ) -> Callable[[str], Head]:
+    ) -> Callable[[str], LatestVersion]:
         """Publish all that is committed; return a look-up of the latest versions of these keys."""
         await self._refresh(connection)
         # The lock is held: after the refresh, no process can commit before this transaction ends.
         keys = list({write.key: None for write in writes})
         rows = await connection.execute(_LATEST_VERSIONS, {"keys": keys})
-        heads = {row.key: Head(row.revision, tables.entry_of(row)) for row in rows}
+        heads = {row.key: LatestVersion(row.revision, tables.entry_of(row)) for row in rows}
         return lambda key: heads.get(key, _NO_VERSION)
 
     async def _follow_other_writers(self) -> None:

@@ -16,22 +16,22 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from mockkube_storage.engines import sql_tables as tables
 from mockkube_storage.engines.sql_plan import Plan, Write
-from mockkube_storage.engines.sql_tasks import Tasks
+from mockkube_storage.engines.sql_tasks import StoreTasks
 from mockkube_storage.engines.sql_writer import Writer
 from mockkube_storage.errors import Compacted, Conflict, FormatTooNew, FutureRevision, Unavailable
 from mockkube_storage.keys import check_key
 from mockkube_storage.model import REVISION_FIRST, Entry, Event, Page
 from mockkube_storage.store import Store
-from mockkube_storage.watch import EVENTS_MAX, FanOut, Watch
+from mockkube_storage.watch import QUEUED_EVENTS_MAX, Watch, WatchHub
 
 # Events kept in memory for watchers that come back.
-RECENT_MAX: Final = 4_096
+RECENT_EVENTS_MAX: Final = 4_096
 # Events of one read of the watch history.
 HISTORY_MAX: Final = 1_000
 # Total size of the values of one such read, unless a single event exceeds it.
 HISTORY_BYTES_MAX: Final = 16 * 1024 * 1024
 # Revisions whose replaced versions one transaction of a compaction removes.
-SWEEP_MAX: Final = 500
+SWEEP_REVISIONS_MAX: Final = 500
 
 _RAISE_COMPACTED: Final = (
     update(tables.META)
@@ -47,7 +47,7 @@ class Session:
 
     engine: AsyncEngine
     reading: AsyncEngine
-    tasks: Tasks
+    tasks: StoreTasks
     writer: Writer
 
 
@@ -56,7 +56,7 @@ class SqlStore(Store):
 
     def __init__(self, where: str) -> None:
         self._where = where
-        self._watch_hub = FanOut(REVISION_FIRST)
+        self._watch_hub = WatchHub(REVISION_FIRST)
         self._compacted = 0
         self._outcome_unknown = False
         self._open_database: Session | None = None
@@ -111,7 +111,7 @@ class SqlStore(Store):
         except BaseException:
             await self._dispose(engine)
             raise
-        tasks, writer = Tasks(lambda: self._dispose(engine)), Writer(self._where, self._commit)
+        tasks, writer = StoreTasks(lambda: self._dispose(engine)), Writer(self._where, self._commit)
         await tasks.open()
         tasks.start(writer.run())
         self._open_database = Session(engine, self._reading_engine(engine), tasks, writer)
@@ -163,7 +163,7 @@ class SqlStore(Store):
         """Write the version that ends a key."""
         return await self._write(Write(key, None, expected))
 
-    def watch(self, prefix: str, *, after: int, events_max: int = EVENTS_MAX) -> Watch:
+    def watch(self, prefix: str, *, after: int, events_max: int = QUEUED_EVENTS_MAX) -> Watch:
         """Watch a prefix; events that memory no longer holds are read from the database first."""
         assert self._database is not None
         return Watch(self._watch_hub, self, prefix, after=after, events_max=events_max)
@@ -223,7 +223,7 @@ class SqlStore(Store):
             rows, more = await _read_events(connection, "", since, tables.REVISION_MAX)
             newest = await self._read_newest_revision(connection)  # after the events: nothing was swept from among them
             if self._compacted > self.revision:
-                self._watch_hub.jump(newest, Compacted(since, self._compacted))
+                self._watch_hub.skip_to(newest, Compacted(since, self._compacted))
                 return
             self._publish(tables.events_of(rows))
 
@@ -296,7 +296,7 @@ class SqlStore(Store):
             await connection.execute(_RAISE_COMPACTED, {"to": revision})
             # Read back rather than taken from the argument: another process may have compacted further.
             marks = await _read_meta(connection)
-            swept = min(marks["swept"] + SWEEP_MAX, marks["compacted"])
+            swept = min(marks["swept"] + SWEEP_REVISIONS_MAX, marks["compacted"])
             await connection.execute(tables.sweep(marks["swept"], swept))
             await connection.execute(_RAISE_SWEPT, {"to": swept})
         self._set_compacted(marks["compacted"])
@@ -312,7 +312,7 @@ class SqlStore(Store):
                 names = ("format", "compacted", "swept")
                 rows = [{"name": name, "value": tables.FORMAT if name == "format" else 0} for name in names]
                 await connection.execute(tables.META.insert(), rows)
-            self._watch_hub = FanOut(await self._read_newest_revision(connection), recent_max=RECENT_MAX)
+            self._watch_hub = WatchHub(await self._read_newest_revision(connection), recent_max=RECENT_EVENTS_MAX)
             await self._load_state(connection)
 
     async def _is_empty(self, connection: AsyncConnection) -> bool:
@@ -352,7 +352,7 @@ async def _read_events(
 ) -> tuple[Sequence[Row[Any]], bool]:
     """Read the next rows of the history within the limits of one read; return whether more may follow."""
     # Sizes are read first, so that rows beyond the limit on bytes are never loaded.
-    statement = tables.history_sizes(prefix, after=after, up_to=up_to, limit=HISTORY_MAX)
+    statement = tables.select_history_sizes(prefix, after=after, up_to=up_to, limit=HISTORY_MAX)
     sizes = (await connection.execute(statement)).all()
     count = total = 0
     for _, size in sizes:
@@ -375,4 +375,4 @@ def _describe_cause(error: SQLAlchemyError | OSError) -> str:
 
 
 async def _read_meta(connection: AsyncConnection) -> dict[str, int]:
-    return {row.name: row.value for row in await connection.execute(tables.MARKS)}
+    return {row.name: row.value for row in await connection.execute(tables.META_VALUES)}

@@ -21,7 +21,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class LatestVersion:
     """Latest version of a key, deletions included: 0 and None if there is none."""
 
     revision: int
@@ -37,10 +37,10 @@ class Plan:
     outcomes: list[Entry | Conflict] = field(default_factory=list)
 
 
-def plan_writes(writes: Sequence[Write], *, newest: int, head_of: Callable[[str], Head]) -> Plan:
+def plan_writes(writes: Sequence[Write], *, newest: int, head_of: Callable[[str], LatestVersion]) -> Plan:
     """Decide the writes one after the other, each on top of those before it, after revision `newest`."""
     plan = Plan()
-    changed_versions: dict[str, Head] = {}
+    changed_versions: dict[str, LatestVersion] = {}
     for write in writes:
         # A group may hold several writes to one key; the second follows the first although that is not committed yet.
         head = changed_versions.get(write.key) or head_of(write.key)
@@ -50,7 +50,7 @@ def plan_writes(writes: Sequence[Write], *, newest: int, head_of: Callable[[str]
             continue
         newest += 1
         event = _make_event(write, head.entry, newest)
-        changed_versions[write.key] = Head(newest, None if write.value is None else event.entry)
+        changed_versions[write.key] = LatestVersion(newest, None if write.value is None else event.entry)
         plan.rows.append(_make_row(write, event, head))
         plan.events.append(event)
         plan.outcomes.append(event.entry)
@@ -71,7 +71,7 @@ def _make_event(write: Write, current: Entry | None, revision: int) -> Event:
     return put(Entry(write.key, write.value, created, revision), current)
 
 
-def _make_row(write: Write, event: Event, head: Head) -> dict[str, Any]:
+def _make_row(write: Write, event: Event, head: LatestVersion) -> dict[str, Any]:
     return {
         "revision": event.revision,
         "key": write.key,

@@ -65,7 +65,7 @@ _REPLACED = ENTRIES.alias("before")
 _LATER = ENTRIES.alias("later")
 
 INSERT: Final = ENTRIES.insert()
-MARKS: Final = select(META.c.name, META.c.value)
+META_VALUES: Final = select(META.c.name, META.c.value)
 # A database whose entries are all compacted still has a revision: the caller takes the greater of the two.
 NEWEST: Final = select(
     select(func.max(ENTRIES.c.revision)).scalar_subquery().label("newest"), META.c.value.label("compacted")
@@ -106,7 +106,7 @@ def history(prefix: str, *, after: int, up_to: int, limit: int) -> Select[Any]:
     )
 
 
-def history_sizes(prefix: str, *, after: int, up_to: int, limit: int) -> Select[Any]:
+def select_history_sizes(prefix: str, *, after: int, up_to: int, limit: int) -> Select[Any]:
     """Select the revisions of versions of a prefix in order, each with the size of its value."""
     return (
         select(ENTRIES.c.revision, func.coalesce(func.length(ENTRIES.c.value), 0))

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Tasks:
+class StoreTasks:
     """One TaskGroup, in a task of its own so that different tasks may open and close it."""
 
     def __init__(self, at_end: Callable[[], Awaitable[None]]) -> None:

@@ -24,7 +24,7 @@ from mockkube_storage.engines import sql_tables as tables
 from mockkube_storage.engines.sql import SqlStore
 from mockkube_storage.engines.sql_file import DatabaseFile, FileLost
 from mockkube_storage.engines.sql_lock import FileLock
-from mockkube_storage.engines.sql_plan import Head, Plan, Write, plan_writes
+from mockkube_storage.engines.sql_plan import LatestVersion, Plan, Write, plan_writes
 from mockkube_storage.errors import Conflict, Unavailable
 from mockkube_storage.model import Entry, Event, EventType, Page
 
@@ -217,10 +217,10 @@ class SqliteStore(SqlStore):
         await self._close_write_connection()
         await super()._dispose(engine)
 
-    def _latest_version(self, key: str) -> Head:
+    def _latest_version(self, key: str) -> LatestVersion:
         if (entry := self._current.get(key)) is not None:
-            return Head(entry.revision, entry)
-        return Head(self._tombstones.get(key, 0), None)
+            return LatestVersion(entry.revision, entry)
+        return LatestVersion(self._tombstones.get(key, 0), None)
 
     def _apply_events(self, events: Sequence[Event]) -> None:
         for event_ in events:

@@ -6,7 +6,7 @@ import pytest
 
 from mockkube.api.catalogue import KINDS, KindInfo, stable
 from mockkube.api.codec import Codec, Found
-from mockkube.api.protobuf.envelope import MEDIA, Protobuf
+from mockkube.api.protobuf.envelope import MEDIA_TYPE, ProtobufSerializer
 from mockkube.api.schema import Schema
 from mockkube.features.versions import DEFAULT
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SCHEMA: Final = Schema(DEFAULT)
 CODEC: Final = Codec(SCHEMA)
-PROTOBUF: Final = Protobuf(SCHEMA)
+PROTOBUF: Final = ProtobufSerializer(SCHEMA)
 LATER: Final = {"csinodes/status"}
 """What only versions after the default one have."""
 
@@ -80,12 +80,14 @@ async def test_every_kind_says_the_same_in_protobuf_as_in_json(
     namespace = lab.rpartition("/")[2]
     path, body = path_of(kind, version, namespace), minimal(kind, version, namespace)
     name = body["metadata"]["name"]
-    created = await api.ask("POST", path, PROTOBUF.write(body), media=MEDIA, accept=f"{MEDIA},application/json")
-    assert (created.status, created.headers["Content-Type"]) == (201, MEDIA), created.body
-    one, whole = [await api.ask("GET", at, accept=MEDIA) for at in (f"{path}/{name}", path)]
+    created = await api.ask(
+        "POST", path, PROTOBUF.write(body), media=MEDIA_TYPE, accept=f"{MEDIA_TYPE},application/json"
+    )
+    assert (created.status, created.headers["Content-Type"]) == (201, MEDIA_TYPE), created.body
+    one, whole = [await api.ask("GET", at, accept=MEDIA_TYPE) for at in (f"{path}/{name}", path)]
     assert as_json(one.body) == await api.get(f"{path}/{name}")
     assert as_json(whole.body)["items"] == (await api.get(path))["items"]
-    gone = await api.ask("DELETE", f"{path}/{name}?gracePeriodSeconds=0", accept=MEDIA)
+    gone = await api.ask("DELETE", f"{path}/{name}?gracePeriodSeconds=0", accept=MEDIA_TYPE)
     assert as_json(gone.body)["kind"] in (kind.kind, "Status")
     await unhold(api, f"{path}/{name}")
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 import pytest_asyncio
 
-from mockkube.api.protobuf.envelope import MEDIA, STREAM, GroupVersionKind, Protobuf
+from mockkube.api.protobuf.envelope import MEDIA_TYPE, STREAM_MEDIA_TYPE, GroupVersionKind, ProtobufSerializer
 from mockkube.api.schema import Schema
 from mockkube.features.versions import DEFAULT
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-PROTOBUF: Final = Protobuf(Schema(DEFAULT))
-GO: Final = f"{MEDIA},application/json"
+PROTOBUF: Final = ProtobufSerializer(Schema(DEFAULT))
+GO: Final = f"{MEDIA_TYPE},application/json"
 METADATA: Final = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 CONTROL: Final = "/apis/control.mockkube.dev/v1alpha1/components"
 
@@ -30,7 +30,7 @@ async def configs(api: "Api", lab: str) -> str:
 async def test_an_object_is_changed_by_its_message(api: "Api", configs: str) -> None:
     read = PROTOBUF.read((await api.ask("GET", f"{configs}/a", accept=GO)).body).value
     changed = PROTOBUF.write({**read, "data": {"key": "2"}})
-    answer = await api.ask("PUT", f"{configs}/a", changed, media=MEDIA, accept=GO)
+    answer = await api.ask("PUT", f"{configs}/a", changed, media=MEDIA_TYPE, accept=GO)
     assert PROTOBUF.read(answer.body).value["data"] == {"key": "2"}
     patched = await api.ask(
         "PATCH", f"{configs}/a", {"data": {"key": "3"}}, media="application/merge-patch+json", accept=GO
@@ -57,7 +57,7 @@ async def test_a_page_of_a_list_tells_how_to_go_on(api: "Api", configs: str) -> 
 async def test_an_error_is_a_status(api: "Api", configs: str) -> None:
     answer = await api.ask("GET", f"{configs}/missing", accept=GO)
     status = PROTOBUF.read(answer.body)
-    assert (answer.status, answer.headers["Content-Type"]) == (404, MEDIA)
+    assert (answer.status, answer.headers["Content-Type"]) == (404, MEDIA_TYPE)
     assert (status.kind, status.value["reason"], status.value["code"]) == ("Status", "NotFound", 404)
 
 
@@ -66,8 +66,8 @@ async def test_a_watch_frames_its_events(api: "Api", configs: str) -> None:
     await api.patch(f"{configs}/a", {"data": {"key": "4"}})
     await api.delete(f"{configs}/a")
     query = f"watch=1&resourceVersion={start}&timeoutSeconds=1&allowWatchBookmarks=true"
-    answer = await api.ask("GET", f"{configs}?{query}", accept=f"{STREAM},{MEDIA}")
-    assert answer.headers["Content-Type"] == STREAM
+    answer = await api.ask("GET", f"{configs}?{query}", accept=f"{STREAM_MEDIA_TYPE},{MEDIA_TYPE}")
+    assert answer.headers["Content-Type"] == STREAM_MEDIA_TYPE
     events = [(kind, PROTOBUF.read(raw).value) for kind, raw in frames(answer.body)]
     assert [(kind, obj["metadata"]["name"], obj["data"]) for kind, obj in events] == [
         ("MODIFIED", "a", {"key": "4"}),
@@ -77,7 +77,7 @@ async def test_a_watch_frames_its_events(api: "Api", configs: str) -> None:
 
 async def test_the_beginning_of_a_watch_ends_with_a_bookmark(api: "Api", configs: str) -> None:
     query = "watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1"
-    answer = await api.ask("GET", f"{configs}?{query}", accept=MEDIA)
+    answer = await api.ask("GET", f"{configs}?{query}", accept=MEDIA_TYPE)
     *added, (kind, raw) = frames(answer.body)
     bookmark = PROTOBUF.read(raw).value
     assert {kind for kind, _ in added} == {"ADDED"}
@@ -99,32 +99,32 @@ def frames(body: bytes) -> list[tuple[str, bytes]]:
 
 @pytest.mark.parametrize("path", ["configmaps", "pods"])
 async def test_metadata_alone_is_a_message_too(api: "Api", lab: str, configs: str, path: str) -> None:
-    accept = f"{MEDIA};{METADATA.replace('Metadata;', 'MetadataList;')}"
+    accept = f"{MEDIA_TYPE};{METADATA.replace('Metadata;', 'MetadataList;')}"
     whole = PROTOBUF.read((await api.ask("GET", f"{lab}/{path}", accept=accept)).body)
     assert (whole.api_version, whole.kind) == ("meta.k8s.io/v1", "PartialObjectMetadataList")
-    one = PROTOBUF.read((await api.ask("GET", f"{configs}/a", accept=f"{MEDIA};{METADATA}")).body).value
+    one = PROTOBUF.read((await api.ask("GET", f"{configs}/a", accept=f"{MEDIA_TYPE};{METADATA}")).body).value
     assert one["metadata"] == (await api.get(f"{configs}/a"))["metadata"]
     assert "data" not in one
 
 
 async def test_a_table_is_not(api: "Api", configs: str) -> None:
     table = "as=Table;g=meta.k8s.io;v=v1"
-    answer = await api.ask("GET", configs, accept=f"{MEDIA};{table},application/json;{table}")
+    answer = await api.ask("GET", configs, accept=f"{MEDIA_TYPE};{table},application/json;{table}")
     assert (answer.headers["Content-Type"], answer.json["kind"]) == ("application/json", "Table")
-    assert (await api.ask("GET", configs, accept=f"{MEDIA};{table}")).status == 406
+    assert (await api.ask("GET", configs, accept=f"{MEDIA_TYPE};{table}")).status == 406
 
 
 async def test_kinds_without_messages_are_json_for_whoever_takes_it(api: "Api") -> None:
     answer = await api.ask("GET", CONTROL, accept=GO)
     assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
-    refused = await api.ask("GET", CONTROL, accept=MEDIA)
+    refused = await api.ask("GET", CONTROL, accept=MEDIA_TYPE)
     assert refused.status == 406
     assert PROTOBUF.read(refused.body).value["reason"] == "NotAcceptable"
 
 
 async def test_their_metadata_is_a_message(api: "Api") -> None:
     name = (await api.get(CONTROL))["items"][0]["metadata"]["name"]
-    answer = await api.ask("GET", f"{CONTROL}/{name}", accept=f"{MEDIA};{METADATA}")
+    answer = await api.ask("GET", f"{CONTROL}/{name}", accept=f"{MEDIA_TYPE};{METADATA}")
     assert PROTOBUF.read(answer.body).value["metadata"]["name"] == name
 
 
@@ -142,7 +142,7 @@ async def test_custom_objects_are_json_for_whoever_takes_it(api: "Api") -> None:
         "apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}, "size": 3
     }, accept=GO)  # fmt: skip
     assert (answer.status, answer.headers["Content-Type"], answer.json["size"]) == (201, "application/json", 3)
-    one = await api.ask("GET", "/apis/example.com/v1/things/t", accept=f"{MEDIA};{METADATA},application/json")
+    one = await api.ask("GET", "/apis/example.com/v1/things/t", accept=f"{MEDIA_TYPE};{METADATA},application/json")
     assert PROTOBUF.read(one.body).value["metadata"]["name"] == "t"
 
 

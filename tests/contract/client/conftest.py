@@ -17,13 +17,13 @@ from mockkube.client.http import HttpClient
 from mockkube.client.identity import controller_manager
 from mockkube.client.kubeconfig import Access
 from mockkube.client.protocol import Client, Watch, WatchEvent
-from mockkube.client.sight import Sight
+from mockkube.client.sight import VersionedDecoder
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT, Version
-from mockkube.proposals.lending import schema_for
+from mockkube.proposals.lending import make_schema
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import RealClock
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 
 COMPACTED = 4
 """Revisions before this are not known to the server."""
@@ -46,7 +46,7 @@ class Local:
         self._door.shut()
         self._door.open(self._server)
 
-    async def client(self, sight: Sight | None = None) -> Client:
+    async def client(self, sight: VersionedDecoder | None = None) -> Client:
         return LocalClient(self._door, controller_manager(DEFAULT), sight)
 
 
@@ -73,7 +73,7 @@ class Http:
         self._server.end_watches()
         self._server.handler.streams = Streams()
 
-    async def client(self, sight: Sight | None = None) -> Client:
+    async def client(self, sight: VersionedDecoder | None = None) -> Client:
         access = Access(f"http://127.0.0.1:{self._port}", token="secret")
         return await self._stack.enter_async_context(HttpClient(access, "kube-controller-manager/v1.36.4", sight=sight))
 
@@ -93,7 +93,7 @@ async def server() -> AsyncIterator[ApiServer]:
             caps=Capabilities(gates=frozenset({"HostnameOverride"})),
             disable_admission=("ServiceAccount",),
         )
-        made = ApiServer(store=store, options=options, clock=RealClock(), chance=Chance.seeded(1, "server"))
+        made = ApiServer(store=store, options=options, clock=RealClock(), chance=Chance.from_seed(1, "server"))
         await made.start()
         yield made
         await made.stop()
@@ -117,10 +117,10 @@ async def client(reach: Reach) -> Client:
 @pytest.fixture
 async def older(reach: Reach) -> Client:
     """A client of a component three versions behind the server."""
-    return await reach.client(Sight(schema_for(Version(1, 33))))
+    return await reach.client(VersionedDecoder(make_schema(Version(1, 33))))
 
 
-async def until(ready: Callable[[], bool], bell: Bell) -> None:
+async def until(ready: Callable[[], bool], bell: Signal) -> None:
     """Return once something is ready."""
     while not ready():
         await bell.wait()

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import Expired
-from mockkube.client.cache import Caches, Change, Index, ListWatch
+from mockkube.client.cache import Change, Index, Informer, InformerFactory
 from mockkube.client.protocol import NOW, Client, Key, Selection, Watch, key_of
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 from mockkube.runtime.virtual import VirtualClock
 
 DEFAULT = Selection("default", labels="cached=yes")
@@ -35,7 +35,7 @@ class Follower:
 
     def __init__(self, client: Client, batch_max: int = 0) -> None:
         self.clock = VirtualClock()
-        self.cache = ListWatch(client, "ConfigMap", self.clock, selection=DEFAULT, batch_max=batch_max)
+        self.cache = Informer(client, "ConfigMap", self.clock, selection=DEFAULT, batch_max=batch_max)
         self.changes: list[tuple[str, str]] = []
         self.cache.subscribe(self._note)
 
@@ -138,7 +138,7 @@ async def test_a_cache_waits_longer_each_time_its_server_is_away(
 
 
 async def test_who_waits_for_a_cache_is_told_once_it_holds_everything(client: Client) -> None:
-    follower, bell = Follower(client), Bell()
+    follower, bell = Follower(client), Signal()
     follower.cache.tell_synced(bell)
     await follower.until(follower.holds())
     await bell.wait()
@@ -190,7 +190,7 @@ async def test_who_comes_late_is_told_of_what_is_there(client: Client) -> None:
 
 
 async def test_a_component_has_one_cache_for_each_selection(client: Client) -> None:
-    caches = Caches(client, VirtualClock(), owner="component")
+    caches = InformerFactory(client, VirtualClock(), owner="component")
     assert caches.of("ConfigMap") is caches.of("ConfigMap")
     assert caches.of("ConfigMap") is not caches.of("ConfigMap", DEFAULT)
     assert [worker.name for worker in caches.workers] == ["component/cache/ConfigMap"] * 2

@@ -10,16 +10,16 @@ from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalDoor
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
-from mockkube.client.cache import Change, ListWatch
+from mockkube.client.cache import Change, Informer
 from mockkube.client.events import NORMAL
 from mockkube.client.identity import controller_manager
 from mockkube.client.protocol import Key, Selection, key_of
 from mockkube.client.recorder import EventRecorder
 from mockkube.features.versions import DEFAULT
 from mockkube.runtime.chance import Chance
-from mockkube.runtime.rate_limits import ItemExponentialFailure
+from mockkube.runtime.rate_limits import ItemExponentialFailureRateLimiter
 from mockkube.runtime.simulation import Simulation
-from mockkube.runtime.steps import Shuffled, Worker
+from mockkube.runtime.steps import SeededChooser, Worker
 from mockkube.runtime.virtual import VirtualClock
 from mockkube.runtime.work_queue import WorkQueue
 
@@ -32,11 +32,11 @@ class Counter:
 
     def __init__(self, name: str, client: LocalClient, clock: VirtualClock, recorder: EventRecorder) -> None:
         self.name = name
-        self.cache = ListWatch(
+        self.cache = Informer(
             client, "ConfigMap", clock, selection=Selection("default", labels="count=yes"), owner=name
         )
         self.cache.subscribe(self._changed)
-        self.queue: WorkQueue[Key] = WorkQueue(clock, ItemExponentialFailure(1.0, 60.0))
+        self.queue: WorkQueue[Key] = WorkQueue(clock, ItemExponentialFailureRateLimiter(1.0, 60.0))
         self.bell = self.queue.bell
         self._client, self._recorder = client, recorder
 
@@ -66,12 +66,12 @@ async def played(seed: int) -> tuple[list[str], dict[str, str], list[str]]:
     clock, trace = VirtualClock(), list[str]()
     async with MemoryStore() as store:
         options = ApiServerOptions(Authenticator({}))
-        server = ApiServer(store=store, options=options, clock=clock, chance=Chance.seeded(seed, "server"))
+        server = ApiServer(store=store, options=options, clock=clock, chance=Chance.from_seed(seed, "server"))
         await server.start()
         door = LocalDoor()
         door.open(server)
         client = LocalClient(door, controller_manager(DEFAULT))
-        recorder = EventRecorder(client, clock, Chance.seeded(seed, "recorder"), component="counter")
+        recorder = EventRecorder(client, clock, Chance.from_seed(seed, "recorder"), component="counter")
         counters = [Counter(name, client, clock, recorder) for name in ("one", "two")]
         workers: list[Worker] = [recorder, *counters, *(counter.cache for counter in counters)]
 
@@ -81,7 +81,7 @@ async def played(seed: int) -> tuple[list[str], dict[str, str], list[str]]:
         simulation = Simulation(
             lambda: workers,
             clock=clock,
-            chooser=Shuffled(Generator(seed)),
+            chooser=SeededChooser(Generator(seed)),
             quiet=quiet,
             stepped=lambda worker: trace.append(worker.name),
         )

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import Expired, Unavailable
-from mockkube.client.protocol import EVERYTHING, Client, Ended, EventType, Key, Selection, Watch, WatchEvent
+from mockkube.client.protocol import EVERYTHING, Client, EventType, Key, Selection, Watch, WatchEnded, WatchEvent
 
 Seen = Callable[[Watch, int], Awaitable[list[WatchEvent]]]
 
@@ -81,7 +81,7 @@ async def test_a_watch_that_ends_gives_first_what_it_has(client: Client, reach: 
     event = await seen(watch, 1)
     await reach.end_watches()
     assert told(event) == [("ADDED", "b")]
-    with pytest.raises(Ended):
+    with pytest.raises(WatchEnded):
         await seen(watch, 1)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.client.cache import Caches
+from mockkube.client.cache import InformerFactory
 from mockkube.client.protocol import Listed, Selection
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import effective
@@ -14,10 +14,10 @@ from mockkube.features.versions import DEFAULT, NEWEST, OLDEST, Version
 from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.taints import TaintRules
 from mockkube.runtime.clock import RealClock
-from mockkube.runtime.steps import Bell
-from mockkube.scheduler.catalogue import PLUGINS, Entry, defaults_for
+from mockkube.runtime.steps import Signal
+from mockkube.scheduler.catalogue import PLUGINS, Entry, default_plugins
 from mockkube.scheduler.configuration.arguments import check, fill
-from mockkube.scheduler.framework.events import Interest
+from mockkube.scheduler.framework.events import ClusterEventWithHint
 from mockkube.scheduler.framework.interface import (
     SCORE_MAX,
     Context,
@@ -69,7 +69,7 @@ class Empty:
         return Listed([], "1")
 
     async def watch(self, kind: str, selection: Selection, after: str) -> Any:
-        return SimpleNamespace(ready=lambda: False, bell=Bell())
+        return SimpleNamespace(ready=lambda: False, bell=Signal())
 
 
 def pod(spec: Any) -> PodInfo:
@@ -95,7 +95,7 @@ def capabilities(version: Version = DEFAULT) -> Capabilities:
 
 async def build(entry: Entry, picture: Picture, caps: Capabilities) -> Plugin:
     client: Any = Empty()
-    caches = Caches(client, RealClock(), owner="kube-scheduler")
+    caches = InformerFactory(client, RealClock(), owner="kube-scheduler")
     expressions = ExpressionCache()
     context = Context(
         caps=caps,
@@ -131,7 +131,7 @@ async def test_a_plugin_is_built_at_every_version(entry: Entry, version: Version
     caps = capabilities(version)
     plugin = await build(entry, nodes(caps), caps)
     assert plugin.name == entry.name
-    assert all(isinstance(interest, Interest) for interest in plugin.interests())
+    assert all(isinstance(interest, ClusterEventWithHint) for interest in plugin.interests())
 
 
 @pytest.mark.parametrize("entry", ENTRIES)
@@ -189,7 +189,7 @@ async def test_giving_back_what_was_never_taken_does_no_harm(entry: Entry) -> No
 
 def names(version: str, **gates: bool) -> list[str]:
     parsed = Version.parse(version)
-    return [entry.name for entry in defaults_for(Capabilities(parsed, effective(parsed, gates)))]
+    return [entry.name for entry in default_plugins(Capabilities(parsed, effective(parsed, gates)))]
 
 
 def test_plugins_appear_with_their_gates() -> None:

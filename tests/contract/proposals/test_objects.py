@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mockkube.api.codec import Mismatch
+from mockkube.api.codec import DecodingError
 from mockkube.api.complaints import unknown_fields
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import effective
 from mockkube.features.versions import Version
-from mockkube.proposals.impact import server_findings
+from mockkube.proposals.impact import find_server_impact
 from mockkube.proposals.view import View
 
 GATE = "QuietNodes"
@@ -127,7 +127,7 @@ def test_an_older_version_has_never_heard_of_it(view, place, quiet):
 @given(place=st.sampled_from(PLACES), wrong=st.sampled_from([3, "x", [], {"level": "x"}, {"on": 1}]))
 def test_a_value_of_another_type_is_refused(view, place, wrong):
     kind, way = place
-    with pytest.raises(Mismatch):
+    with pytest.raises(DecodingError):
         view("1.36", on=True).decode(obj(kind, way, wrong))
 
 
@@ -179,7 +179,7 @@ def test_a_transition_judges_updates(view, before, after, refused):
 @pytest.mark.parametrize("kind", ["Pod", "Deployment", "CronJob"])
 def test_scan_knows_what_breaks_without_it(view, kind):
     way = next(way for one, way in PLACES if one == kind)
-    found = list(server_findings(obj(kind, way, {"on": True}), view("1.36", on=True), view("1.36", on=False)))
+    found = list(find_server_impact(obj(kind, way, {"on": True}), view("1.36", on=True), view("1.36", on=False)))
     assert [(one.field, one.reason) for one in found] == [
         (path(way), "silently dropped from new objects; stored objects keep it")
     ]

@@ -11,7 +11,7 @@ from mockkube.features.gates import effective
 from mockkube.features.versions import Version
 from mockkube.proposals import outside
 from mockkube.proposals.proposal import SchedulerPlugin
-from mockkube.scheduler.catalogue import defaults_for, entry_of
+from mockkube.scheduler.catalogue import default_plugins, entry_of
 from mockkube.scheduler.configuration.configuration import ConfigurationError, read
 from mockkube.scheduler.framework.interface import FilterPlugin
 from mockkube.scheduler.framework.status import SUCCESS, Status
@@ -47,12 +47,12 @@ def caps(file):
 
 
 def test_with_the_gate_on_it_is_the_last_of_the_default_plugins(caps):
-    assert (defaults_for(caps())[-1].name, defaults_for(caps())[-1].weight) == ("Quiet", 100)
+    assert (default_plugins(caps())[-1].name, default_plugins(caps())[-1].weight) == ("Quiet", 100)
 
 
 @pytest.mark.parametrize(("version", "on"), [("1.36", False), ("1.35", True)])
 def test_without_it_the_default_plugins_are_those_of_the_release(caps, version, on):
-    assert "Quiet" not in [entry.name for entry in defaults_for(caps(on=on, version=version))]
+    assert "Quiet" not in [entry.name for entry in default_plugins(caps(on=on, version=version))]
 
 
 def test_a_version_before_it_has_no_plugin_of_its_name(caps):
@@ -63,7 +63,7 @@ def test_a_version_before_it_has_no_plugin_of_its_name(caps):
 
 def test_one_that_is_no_default_is_enabled_by_name(caps):
     scheduler = caps(SchedulerPlugin("Refusing", Refusing, default=False))
-    assert "Refusing" not in [entry.name for entry in defaults_for(scheduler)]
+    assert "Refusing" not in [entry.name for entry in default_plugins(scheduler)]
     [profile] = read(_enabling("Refusing", open="n1"), scheduler).profiles
     assert [one.name for one in profile.plugins["filter"].enabled] == ["Refusing"]
     assert profile.arguments["Refusing"] == {"open": "n1"}
@@ -72,8 +72,8 @@ def test_one_that_is_no_default_is_enabled_by_name(caps):
 @pytest.mark.parametrize(("on", "factory"), [(True, True), (False, False)])
 def test_one_with_the_name_of_a_plugin_takes_its_place_while_the_gate_is_on(caps, on, factory):
     scheduler = caps(SchedulerPlugin("NodeName", Refusing), on=on)
-    names = [entry.name for entry in defaults_for(scheduler)]
-    assert names == [entry.name for entry in defaults_for(Capabilities(scheduler.version, scheduler.gates))]
+    names = [entry.name for entry in default_plugins(scheduler)]
+    assert names == [entry.name for entry in default_plugins(Capabilities(scheduler.version, scheduler.gates))]
     entry = entry_of("NodeName", scheduler)
     assert entry is not None
     assert (entry.factory is Refusing) is factory

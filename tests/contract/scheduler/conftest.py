@@ -128,7 +128,7 @@ async def labs() -> AsyncIterator[Callable[..., Any]]:
                 caps=Capabilities(parsed, effective(parsed, gates or {})),
                 disable_admission=("ServiceAccount", "TaintNodesByCondition"),
             )
-            server = ApiServer(store=store, options=options, clock=clock, chance=Chance.seeded(1, "server"))
+            server = ApiServer(store=store, options=options, clock=clock, chance=Chance.from_seed(1, "server"))
             await server.start()
             stack.push_async_callback(server.stop)
             door, registry = LocalDoor(), CollectorRegistry()
@@ -136,7 +136,7 @@ async def labs() -> AsyncIterator[Callable[..., Any]]:
             client = LocalClient(door, identity.scheduler(parsed))
             caps = Capabilities(parsed, effective(parsed, gates or {}, component="kube-scheduler"))
             context = Context(
-                "kube-scheduler", client, caps, clock, Chance.seeded(1, "scheduler"), registry, lambda node: True
+                "kube-scheduler", client, caps, clock, Chance.from_seed(1, "scheduler"), registry, lambda node: True
             )
             scheduler = build(context, configuration)
             stack.push_async_callback(scheduler.stop)

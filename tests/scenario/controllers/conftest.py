@@ -23,7 +23,7 @@ from mockkube.features.gates import effective
 from mockkube.features.versions import DEFAULT, Version
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.part import Context
-from mockkube.runtime.steps import InOrder, settle
+from mockkube.runtime.steps import InOrderChooser, settle
 from mockkube.runtime.virtual import VirtualClock, advance
 
 TURNS_MAX = 1000
@@ -62,7 +62,7 @@ class Simulation:
             client=LocalClient(self.door, identity.controller_manager(version)),
             capabilities=Capabilities(version, gates_on),
             clock=self.clock,
-            chance=Chance.seeded(1, "controllers"),
+            chance=Chance.from_seed(1, "controllers"),
             metrics=self.metrics,
             owns=lambda node: True,
         )
@@ -83,7 +83,7 @@ class Simulation:
     async def settle(self) -> int:
         """Let everybody work until nobody has anything to do at this moment."""
         workers = [] if self.manager is None else self.manager.workers
-        return await settle(lambda: workers, InOrder(), quiet=self.server.registry.services.cache.fresh)
+        return await settle(lambda: workers, InOrderChooser(), quiet=self.server.registry.services.cache.fresh)
 
     async def advance(self, seconds: float) -> None:
         """Let time pass."""
@@ -197,7 +197,7 @@ async def sim() -> AsyncIterator[Simulation]:
             disable_admission=("ServiceAccount", "TaintNodesByCondition"),
             runtime_config={"resource.k8s.io/v1beta2": True},
         )
-        server = ApiServer(store=store, options=options, clock=clock, chance=Chance.seeded(1, "server"))
+        server = ApiServer(store=store, options=options, clock=clock, chance=Chance.from_seed(1, "server"))
         await server.start()
         door = LocalDoor()
         door.open(server)

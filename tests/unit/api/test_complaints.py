@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockkube.api import complaints
-from mockkube.api.codec import Codec, Found, Mismatch
+from mockkube.api.codec import Codec, DecodingError, Found
 from mockkube.api.schema import Schema
 from mockkube.features.versions import Version
 
@@ -100,7 +100,7 @@ def test_unknown_fields_are_named_by_their_paths(value: Any, paths: list[str]) -
     ],
 )
 def test_a_value_of_another_type_is_told_as_encoding_json_does(value: Any, complaint: str) -> None:
-    assert complaints.mismatch(POD, value) == complaint
+    assert complaints.find_decoding_error(POD, value) == complaint
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_value_of_another_type_is_told_as_encoding_json_does(value: Any, compl
     ],
 )
 def test_a_patched_value_is_told_as_the_converter_does(value: Any, complaint: str) -> None:
-    assert complaints.misfit(POD, value) == complaint
+    assert complaints.find_conversion_error(POD, value) == complaint
 
 
 @pytest.mark.parametrize(
@@ -134,25 +134,25 @@ def test_a_patched_value_is_told_as_the_converter_does(value: Any, complaint: st
 )
 def test_base64_is_refused_with_the_place(text: str, offset: int) -> None:
     node = SCHEMA.node(CORE + "Secret")
-    assert complaints.mismatch(node, {"data": {"a": text}}) == f"illegal base64 data at input byte {offset}"
+    assert complaints.find_decoding_error(node, {"data": {"a": text}}) == f"illegal base64 data at input byte {offset}"
 
 
 def test_types_are_named_as_reflection_does() -> None:
     node = SCHEMA.node(CORE + "Secret")
     complaint = "json: cannot unmarshal array into Go struct field Secret.data of type map[string][]uint8"
-    assert complaints.mismatch(node, {"data": []}) == complaint
+    assert complaints.find_decoding_error(node, {"data": []}) == complaint
     claims = SCHEMA.node("io.k8s.api.apps.v1.StatefulSetSpec")
     complaint = (
         "json: cannot unmarshal bool into Go struct field "
         "PersistentVolumeClaim.volumeClaimTemplates.TypeMeta.kind of type string"
     )
-    assert complaints.mismatch(claims, {"volumeClaimTemplates": [{"kind": True}]}) == complaint
+    assert complaints.find_decoding_error(claims, {"volumeClaimTemplates": [{"kind": True}]}) == complaint
     overhead = SCHEMA.node("io.k8s.api.node.v1.Overhead")
     complaint = "json: cannot unmarshal string into Go struct field Overhead.podFixed of type v1.ResourceList"
-    assert complaints.mismatch(overhead, {"podFixed": "a"}) == complaint
+    assert complaints.find_decoding_error(overhead, {"podFixed": "a"}) == complaint
     review = SCHEMA.node("io.k8s.api.authorization.v1.SubjectAccessReviewSpec")
     complaint = "json: cannot unmarshal bool into Go struct field SubjectAccessReviewSpec.extra of type string"
-    assert complaints.mismatch(review, {"extra": {"a": [True]}}) == complaint
+    assert complaints.find_decoding_error(review, {"extra": {"a": [True]}}) == complaint
 
 
 odd = st.recursive(
@@ -174,8 +174,8 @@ def test_what_the_codec_refuses_is_always_explained(value: Any) -> None:
     found = Found()
     try:
         CODEC.decode(POD, value, found)
-    except Mismatch:
-        assert complaints.mismatch(POD, value) != "json: cannot unmarshal the value"
+    except DecodingError:
+        assert complaints.find_decoding_error(POD, value) != "json: cannot unmarshal the value"
         return
     assert found.unknown is bool(list(complaints.unknown_fields(POD, value)))
 
@@ -183,7 +183,7 @@ def test_what_the_codec_refuses_is_always_explained(value: Any) -> None:
 @pytest.mark.parametrize("value", [{}, []], ids=["an object", "an array"])
 def test_what_is_no_scalar_is_no_quantity(value: Any) -> None:
     node = SCHEMA.node(CORE + "ResourceRequirements")
-    assert complaints.mismatch(node, {"limits": {"cpu": value}})
+    assert complaints.find_decoding_error(node, {"limits": {"cpu": value}})
 
 
 @pytest.mark.parametrize(
@@ -199,6 +199,6 @@ def test_what_is_no_scalar_is_no_quantity(value: Any) -> None:
 )
 def test_a_schema_or_something_else_is_told_as_the_type_that_reads_it_does(value: Any, complaint: str) -> None:
     node = SCHEMA.node("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps")
-    assert complaints.mismatch(node, value) == complaint
-    with pytest.raises(Mismatch):
+    assert complaints.find_decoding_error(node, value) == complaint
+    with pytest.raises(DecodingError):
         CODEC.decode(node, value, Found())

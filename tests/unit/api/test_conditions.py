@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.api.conditions import condition, find_condition, pod_generation, with_condition
+from mockkube.api.conditions import calculate_observed_generation, condition, find_condition, with_condition
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT
 
@@ -42,4 +42,4 @@ def test_one_is_found_by_its_type() -> None:
     ],
 )
 def test_a_condition_of_a_pod_tells_its_generation(caps: Capabilities, old: dict[str, object], generation: int) -> None:
-    assert pod_generation({"metadata": {"generation": 7}}, old, caps) == generation
+    assert calculate_observed_generation({"metadata": {"generation": 7}}, old, caps) == generation

@@ -40,16 +40,16 @@ def test_what_is_not_json_is_refused_with_the_place() -> None:
     ],
 )
 def test_yaml_is_read_as_the_json_it_stands_for(text: str, value: Any) -> None:
-    assert documents.read_yaml(text.encode()).value == value
+    assert documents.parse_yaml(text.encode()).value == value
 
 
 def test_keys_that_differ_as_text_stay_apart() -> None:
-    assert documents.read_yaml(b"1: a\ntrue: b\n").value == {"1": "a", "true": "b"}
+    assert documents.parse_yaml(b"1: a\ntrue: b\n").value == {"1": "a", "true": "b"}
 
 
 def test_a_merged_mapping_is_filled_in() -> None:
     text = b"base: &base {a: 1, b: 2}\nmore:\n  <<: *base\n  b: 3\n"
-    assert documents.read_yaml(text).value["more"] == {"a": 1, "b": 3}
+    assert documents.parse_yaml(text).value["more"] == {"a": 1, "b": 3}
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_merged_mapping_is_filled_in() -> None:
 )
 def test_what_is_not_yaml_is_refused_with_the_place(text: bytes, complaint: str) -> None:
     with pytest.raises(Unreadable) as caught:
-        documents.read_yaml(text)
+        documents.parse_yaml(text)
     assert complaint in str(caught.value)
 
 
@@ -74,20 +74,20 @@ def test_what_is_not_yaml_is_refused_with_the_place(text: bytes, complaint: str)
 @example(b"\xff\xfe")
 def test_any_text_is_read_as_yaml_or_refused(text: bytes) -> None:
     with contextlib.suppress(Unreadable):
-        json.dumps(documents.read_yaml(text).value)
+        json.dumps(documents.parse_yaml(text).value)
 
 
 def test_keys_of_yaml_that_stand_twice_are_told_and_the_last_counts() -> None:
-    read = documents.read_yaml(b"a: 1\nb: {c: 1, c: 2}\na: 3\n")
+    read = documents.parse_yaml(b"a: 1\nb: {c: 1, c: 2}\na: 3\n")
     assert read.value == {"a": 3, "b": {"c": 2}}
     lines = read.repeats.told()
     assert sorted(lines) == ['line 2: key "c" already set in map', 'line 3: key "a" already set in map']
-    at_once = read.repeats.told_at_once(["d"])
+    at_once = read.repeats.join_errors(["d"])
     assert at_once == f'yaml: unmarshal errors:\n  {lines[0]}\n  {lines[1]}, unknown field "d"'
 
 
 def test_a_repeated_key_of_yaml_is_shown_as_what_it_is() -> None:
-    lines = documents.read_yaml(b"1: a\n1: b\ntrue: a\ntrue: b\n").repeats.told()
+    lines = documents.parse_yaml(b"1: a\n1: b\ntrue: a\ntrue: b\n").repeats.told()
     assert lines == ["line 2: key 1 already set in map", "line 4: key true already set in map"]
 
 
@@ -147,14 +147,14 @@ def test_a_document_of_too_many_objects_and_lists_is_refused(monkeypatch):
     monkeypatch.setattr(documents, "CONTAINERS_MAX", 5)
     text = b'{"a": [{}, {}, []], "b": "[[[[[[[["}'
     assert documents.read_json(text) == {"a": [{}, {}, []], "b": "[[[[[[[["}
-    assert documents.read_yaml(text).value["a"] == [{}, {}, []]
-    for read in (documents.read_json, documents.read_yaml):
+    assert documents.parse_yaml(text).value["a"] == [{}, {}, []]
+    for read in (documents.read_json, documents.parse_yaml):
         with pytest.raises(TooLarge, match="6 objects and lists, the limit is 5"):
             read(b'{"a": [{}, {}, [], []]}')
 
 
 def test_yaml_of_too_many_values_is_refused() -> None:
     few = b"a:\n" + b"- b\n" * 299_998
-    assert len(documents.read_yaml(few[:40_003]).value["a"]) == 10_000
+    assert len(documents.parse_yaml(few[:40_003]).value["a"]) == 10_000
     with pytest.raises(TooLarge, match="the limit of YAML is 300000 keys and values"):
-        documents.read_yaml(few + b"- b\n" * 2)
+        documents.parse_yaml(few + b"- b\n" * 2)

@@ -74,4 +74,4 @@ def test_indented_json_is_as_go_indents_it():
 
 @given(st.lists(st.sampled_from(["a", "b", "c", 1, 2, None])))
 def test_repeated_indexes_are_those_of_values_that_stand_before(values):
-    assert sorted(fields.repeated_indexes(values)) == [i for i, each in enumerate(values) if each in values[:i]]
+    assert sorted(fields.find_duplicate_indexes(values)) == [i for i, each in enumerate(values) if each in values[:i]]

@@ -25,4 +25,4 @@ from mockkube.features.capabilities import Capabilities
 def test_a_priority_class_is_within_a_scope(operator, values, name, expected):
     requirement = {"scopeName": "PriorityClass", "operator": operator, "values": values}
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [], **({"priorityClassName": name} if name else {})}}
-    assert quota_usage.in_scope(requirement, "", "pods", pod, Capabilities()) is expected
+    assert quota_usage.matches_scope(requirement, "", "pods", pod, Capabilities()) is expected

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.api.requests import RequestRules, nonzero_requests, pod_requests
+from mockkube.api.requests import RequestRules, calculate_nonzero_requests, pod_requests
 from mockkube.api.resources import Resources
 
 RULES = RequestRules()
@@ -89,4 +89,4 @@ def test_a_resize_counts_the_greatest_amount(asked, status, rules, cpu_milli):
     ],
 )
 def test_a_little_is_counted_for_who_asks_for_nothing(given, cpu_milli, memory):
-    assert nonzero_requests(given, RULES) == Resources(cpu_milli=cpu_milli, memory=memory)
+    assert calculate_nonzero_requests(given, RULES) == Resources(cpu_milli=cpu_milli, memory=memory)

@@ -14,9 +14,9 @@ def schema() -> Schema:
 
 
 def test_a_kind_is_found_by_group_version_and_name(schema: Schema) -> None:
-    assert schema.definition_of("apps", "v1", "Deployment") == "io.k8s.api.apps.v1.Deployment"
-    assert schema.definition_of("", "v1", "Pod") == CORE + "Pod"
-    assert schema.definition_of("apps", "v1", "Nothing") is None
+    assert schema.find_definition("apps", "v1", "Deployment") == "io.k8s.api.apps.v1.Deployment"
+    assert schema.find_definition("", "v1", "Pod") == CORE + "Pod"
+    assert schema.find_definition("apps", "v1", "Nothing") is None
     assert schema.kind("apps", "v1beta1", "Deployment") is None
 
 

@@ -30,11 +30,11 @@ async def registry(caps: Capabilities) -> AsyncIterator[Registry]:
     made = Registry(
         store=store,
         clock=RealClock(),
-        chance=Chance.seeded(1, "registry"),
+        chance=Chance.from_seed(1, "registry"),
         caps=caps,
         schema=Schema(caps.version),
         admission=Chain([]),
-        allocators=Allocators(chance=Chance.seeded(1, "allocators")),
+        allocators=Allocators(chance=Chance.from_seed(1, "allocators")),
         runtime_config={},
     )
     await made.services.cache.start()

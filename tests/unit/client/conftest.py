@@ -57,4 +57,4 @@ def clock() -> VirtualClock:
 
 @pytest.fixture
 def chance() -> Chance:
-    return Chance.seeded(1, "recorder")
+    return Chance.from_seed(1, "recorder")

@@ -5,7 +5,7 @@ import pytest
 from mockkube.api import errors
 from mockkube.api.errors import ApiError
 from mockkube.api.fields import required
-from mockkube.client.answers import error_of
+from mockkube.client.answers import error_from_status
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from mockkube.client.answers import error_of
     ids=lambda error: type(error).__name__,
 )
 def test_an_error_survives_the_way(error: ApiError) -> None:
-    read = error_of(error.status(), error.code)
+    read = error_from_status(error.status(), error.code)
     assert type(read) is type(error)
     assert (read.status(), str(read), read.retry_after_seconds) == (
         error.status(),
@@ -47,9 +47,11 @@ def test_an_error_survives_the_way(error: ApiError) -> None:
     ],
 )
 def test_what_is_no_status_is_judged_by_its_code(answer: object, code: int, kind: type[ApiError], message: str) -> None:
-    read = error_of(answer, code)
+    read = error_from_status(answer, code)
     assert (type(read), read.message, read.code) == (kind, message, code)
 
 
 def test_a_gone_answer_has_expired() -> None:
-    assert isinstance(error_of({"kind": "Status", "reason": "Gone", "message": "x", "code": 410}, 410), errors.Expired)
+    assert isinstance(
+        error_from_status({"kind": "Status", "reason": "Gone", "message": "x", "code": 410}, 410), errors.Expired
+    )

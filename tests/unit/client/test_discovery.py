@@ -6,9 +6,9 @@ import pytest
 
 from mockkube.client.discovery import Served, served_kinds
 from mockkube.client.protocol import Key
-from mockkube.client.sight import Sight
+from mockkube.client.sight import VersionedDecoder
 from mockkube.features.versions import Version
-from mockkube.proposals.lending import schema_for
+from mockkube.proposals.lending import make_schema
 
 
 def resource(kind: str, plural: str, *, namespaced: bool = True, **subresources: tuple[str, str, str]) -> Any:
@@ -56,7 +56,7 @@ def test_a_kind_is_found_by_its_name_or_with_its_group(name: str, api_version: s
 
 
 def test_an_older_component_speaks_an_older_version() -> None:
-    found = served_kinds(DOCUMENTS, Sight(schema_for(Version(1, 33))))
+    found = served_kinds(DOCUMENTS, VersionedDecoder(make_schema(Version(1, 33))))
     assert found["ResourceClaim"].api_version == "resource.k8s.io/v1beta1"
     assert found["Widget"].api_version == "example.com/v1"
 

@@ -33,7 +33,7 @@ def test_events_are_where_their_object_is(reference: dict[str, str], namespace: 
 
 def test_names_of_one_moment_differ_and_tell_the_moment() -> None:
     clock = VirtualClock()
-    names = EventNames(clock, Chance.seeded(1, "a"))
+    names = EventNames(clock, Chance.from_seed(1, "a"))
     given = [names.name("p") for _ in range(100)]
     assert len(set(given)) == 100
     moments = [int(name.removeprefix("p."), 16) for name in given]
@@ -43,10 +43,10 @@ def test_names_of_one_moment_differ_and_tell_the_moment() -> None:
 
 def test_recorders_of_one_moment_do_not_meet() -> None:
     clock = VirtualClock()
-    first, second = (EventNames(clock, Chance.seeded(1, owner)) for owner in ("a", "b"))
+    first, second = (EventNames(clock, Chance.from_seed(1, owner)) for owner in ("a", "b"))
     assert {first.name("p") for _ in range(50)}.isdisjoint(second.name("p") for _ in range(50))
 
 
 def test_what_cannot_be_a_name_is_replaced() -> None:
-    names = EventNames(VirtualClock(), Chance.seeded(1, "a"))
+    names = EventNames(VirtualClock(), Chance.from_seed(1, "a"))
     assert len(names.name("Not_a_name")) == 36

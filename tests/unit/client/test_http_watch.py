@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mockkube.api.errors import Expired
 from mockkube.client.discovery import Served
 from mockkube.client.http_watch import PENDING_MAX, HttpWatch
-from mockkube.client.protocol import Ended
+from mockkube.client.protocol import WatchEnded
 
 PODS = Served("", "v1", "Pod", "pods", namespaced=True)
 
@@ -65,7 +65,7 @@ async def test_a_watch_that_is_over_says_how_far_it_came(failure: Exception | No
     watch = opened(response)
     await watch.follow()
     assert taken(watch) == ["1"]
-    with pytest.raises(Ended) as caught:
+    with pytest.raises(WatchEnded) as caught:
         watch.take()
     assert (caught.value.resource_version, response.closed) == ("7", True)
 
@@ -83,7 +83,7 @@ async def test_another_error_ends_a_watch() -> None:
     error = {"type": "ERROR", "object": {"kind": "Status", "code": 500, "message": "oh"}}
     watch = opened(Response([orjson.dumps(error) + b"\n"]))
     await watch.follow()
-    with pytest.raises(Ended):
+    with pytest.raises(WatchEnded):
         watch.take()
 
 
@@ -104,5 +104,5 @@ async def test_a_watch_is_closed_before_it_has_begun() -> None:
         watch.task = group.create_task(watch.follow())
         await watch.close()
     assert response.closed
-    with pytest.raises(Ended):
+    with pytest.raises(WatchEnded):
         watch.take()

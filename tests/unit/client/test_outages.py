@@ -5,36 +5,40 @@ import logging
 import pytest
 
 from mockkube.api.errors import Forbidden, Unavailable
-from mockkube.client.outages import Outages
+from mockkube.client.outages import UnreachableServers
 
 AWAY, REFUSED = Unavailable("the server is restarting"), Forbidden("pods is forbidden")
 
 
 @pytest.fixture
-def outages(caplog: pytest.LogCaptureFixture) -> Outages:
+def outages(caplog: pytest.LogCaptureFixture) -> UnreachableServers:
     caplog.set_level(logging.DEBUG, logger="mockkube.client")
-    return Outages("kubelet")
+    return UnreachableServers("kubelet")
 
 
 def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
 
 
-def test_many_caches_without_an_answer_are_one_warning(outages: Outages, caplog: pytest.LogCaptureFixture) -> None:
+def test_many_caches_without_an_answer_are_one_warning(
+    outages: UnreachableServers, caplog: pytest.LogCaptureFixture
+) -> None:
     for name in ("kubelet/cache/Pod", "kubelet/cache/Node", "kubelet/cache/Pod"):
         outages.failed(name, AWAY, 0.8)
     assert warnings(caplog) == ["kubelet: the server is restarting; retrying in 0.8 s"]
     assert len(caplog.records) == 3
 
 
-def test_after_an_answer_it_is_news_again(outages: Outages, caplog: pytest.LogCaptureFixture) -> None:
+def test_after_an_answer_it_is_news_again(outages: UnreachableServers, caplog: pytest.LogCaptureFixture) -> None:
     outages.failed("kubelet/cache/Pod", AWAY, 0.8)
     outages.answered("kubelet/cache/Node")
     outages.failed("kubelet/cache/Pod", AWAY, 0.8)
     assert len(warnings(caplog)) == 2
 
 
-def test_a_refusal_is_told_of_each_cache_by_its_name(outages: Outages, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_refusal_is_told_of_each_cache_by_its_name(
+    outages: UnreachableServers, caplog: pytest.LogCaptureFixture
+) -> None:
     for name in ("kubelet/cache/Pod", "kubelet/cache/Node", "kubelet/cache/Pod"):
         outages.failed(name, REFUSED, 1.6)
     assert warnings(caplog) == [

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import NAMESPACE_TERMINATING, AlreadyExists, Forbidden, Unavailable
-from mockkube.client.outbox import QUEUED_MAX, TRIES_MAX, Outbox
+from mockkube.client.outbox import QUEUED_MAX, TRIES_MAX, EventSink
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.virtual import VirtualClock
 
@@ -17,7 +17,7 @@ class Post:
     def __init__(self, clock: VirtualClock, chance: Chance) -> None:
         self.clock, self.error, self.written = clock, None, []  # type: ignore[var-annotated]
         self.tries = 0
-        self.outbox = Outbox(clock, chance, self.write)
+        self.outbox = EventSink(clock, chance, self.write)
 
     async def write(self, event: dict[str, Any]) -> None:
         self.tries += 1

@@ -21,7 +21,7 @@ def fault(name: str = "f", *, status: dict[str, Any] | None = None, **spec: Any)
 
 
 def faults(*objects: dict[str, Any]) -> Faults:
-    known = Faults(Chance.seeded(1, "faults"))
+    known = Faults(Chance.from_seed(1, "faults"))
     known.learn({obj["metadata"]["name"]: obj for obj in objects})
     return known
 

@@ -13,13 +13,13 @@ from mockkube.apiserver.http.authentication import Authenticator
 from mockkube.apiserver.local.endpoint import LocalDoor
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client import identity
-from mockkube.client.protocol import Ended, Key, Selection
-from mockkube.client.sight import Sight
+from mockkube.client.protocol import Key, Selection, WatchEnded
+from mockkube.client.sight import VersionedDecoder
 from mockkube.cluster.faults import Faults
 from mockkube.cluster.line import INSTRUCTIONS, End, Line
 from mockkube.features.versions import DEFAULT
 from mockkube.kubelet.stages.stage import KIND as STAGE
-from mockkube.proposals.lending import schema_for
+from mockkube.proposals.lending import make_schema
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.virtual import VirtualClock
 
@@ -47,7 +47,7 @@ class Rig:
 
 @pytest_asyncio.fixture
 async def rig() -> AsyncIterator[Rig]:
-    clock, chance = VirtualClock(), Chance.seeded(1, "test")
+    clock, chance = VirtualClock(), Chance.from_seed(1, "test")
     options = ApiServerOptions(authenticator=Authenticator({}), disable_admission=("ServiceAccount",))
     async with MemoryStore() as store:
         server = ApiServer(store=store, options=options, clock=clock, chance=chance)
@@ -58,7 +58,7 @@ async def rig() -> AsyncIterator[Rig]:
         async def pause(seconds: float) -> None:
             pauses.append(seconds)
 
-        end = End(identity.controller_manager(DEFAULT), Sight(schema_for(DEFAULT)))
+        end = End(identity.controller_manager(DEFAULT), VersionedDecoder(make_schema(DEFAULT)))
         yield Rig(Line("kube-apiserver", door, end, faults, pause=pause), faults, door, pauses)
         door.shut()
         await server.stop()
@@ -73,7 +73,7 @@ async def test_it_leads_to_the_server(rig: Rig) -> None:
 
 
 async def test_a_node_without_the_right_to_still_reads_what_it_is_simulated_by(rig: Rig) -> None:
-    end = End(identity.kubelet("n", DEFAULT), Sight(schema_for(DEFAULT)), identity.kubelets(DEFAULT))
+    end = End(identity.kubelet("n", DEFAULT), VersionedDecoder(make_schema(DEFAULT)), identity.kubelets(DEFAULT))
     line = Line("kube-apiserver", rig.door, end, rig.faults, pause=rig.line._pause)
     assert (await line.list("CustomResourceDefinition")).items == []
     with pytest.raises(Forbidden):
@@ -136,7 +136,7 @@ async def test_an_open_watch_is_cut_after_what_it_brought(rig: Rig) -> None:
     rig.inject({"verbs": ["watch"]}, {"dropWatch": True})
     rig.line.recheck(["f"])
     assert len(watch.take()) == 1
-    with pytest.raises(Ended):
+    with pytest.raises(WatchEnded):
         watch.take()
     with pytest.raises(Unavailable, match="cut"):
         await rig.line.watch("ConfigMap", HERE, "")

@@ -11,7 +11,7 @@ from mockkube.cluster.parts import Runner
 from mockkube.cluster.virtual_stage import VirtualStage
 from mockkube.features.versions import DEFAULT, Version
 from mockkube.runtime.part import Part
-from mockkube.runtime.steps import Bell, Worker
+from mockkube.runtime.steps import Signal, Worker
 from mockkube.runtime.virtual import EPOCH, VirtualClock
 
 ASKED = Asked(Settings("kube-scheduler", DEFAULT, {}, ()), running=True, server="kube-apiserver")
@@ -23,7 +23,7 @@ class Faulty:
     name = "faulty"
 
     def __init__(self, *, fails: bool) -> None:
-        self.bell = Bell()
+        self.bell = Signal()
         self.steps = 0
         self._fails = fails
 

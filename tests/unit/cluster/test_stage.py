@@ -10,7 +10,7 @@ import pytest_asyncio
 from mockkube.cluster.stage import RealStage
 from mockkube.cluster.virtual_stage import VirtualStage
 from mockkube.runtime.clock import RealClock
-from mockkube.runtime.steps import Bell, LivelockError
+from mockkube.runtime.steps import LivelockError, Signal
 from mockkube.runtime.virtual import EPOCH, VirtualClock
 
 
@@ -18,7 +18,7 @@ class Ticker:
     """Takes a step each so many seconds, and for each time it is rung."""
 
     def __init__(self, name: str, clock: VirtualClock | RealClock, seconds: float, act: Callable[[], Awaitable[None]]):
-        self.name, self.bell, self._clock, self._seconds, self._act = name, Bell(), clock, seconds, act
+        self.name, self.bell, self._clock, self._seconds, self._act = name, Signal(), clock, seconds, act
         self._next = clock.monotonic() + seconds
         self._rung = False
 

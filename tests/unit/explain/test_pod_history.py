@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from mockkube.api.errors import Expired, Forbidden, NotFound
-from mockkube.client.protocol import Ended, EventType, Key, Listed, Selection, WatchEvent
+from mockkube.client.protocol import EventType, Key, Listed, Selection, WatchEnded, WatchEvent
 from mockkube.explain.pod_history import remember
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 
 P = Key("default", "p")
 POD: Any = {"kind": "Pod", "metadata": {"name": "p", "namespace": "default", "uid": "1"}, "spec": {}}
@@ -26,7 +26,7 @@ class Watch:
     """Tells what has happened since, and then that it is over."""
 
     def __init__(self, events: Sequence[WatchEvent]) -> None:
-        self.bell = Bell()
+        self.bell = Signal()
         self._events = list(events)
         self.closed = False
 
@@ -36,7 +36,7 @@ class Watch:
     def take(self, count_max: int = 0) -> list[WatchEvent]:
         events, self._events = self._events, []
         if not events:
-            raise Ended
+            raise WatchEnded
         self.bell.ring()
         return events
 

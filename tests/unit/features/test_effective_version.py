@@ -63,12 +63,12 @@ def test_what_cannot_be_read(text: str, error: str) -> None:
     ("standing", "errors"),
     [
         pytest.param(
-            EffectiveVersion.of(V136).emulating(Version(1, 37)),
+            EffectiveVersion.of(V136).with_emulated(Version(1, 37)),
             ("emulation version 1.37 is not between [1.33, 1.36.0]",),
             id="above the binary",
         ),
         pytest.param(
-            EffectiveVersion.of(Version(1, 37)).emulating(Version(1, 33)),
+            EffectiveVersion.of(Version(1, 37)).with_emulated(Version(1, 33)),
             (
                 "emulation version 1.33 is not between [1.34, 1.37.0-rc.1]",
                 "minCompatibilityVersion version 1.34 is not between [1.34, 1.33]",

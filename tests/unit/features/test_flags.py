@@ -86,11 +86,11 @@ def test_a_gate_needs_what_it_depends_on_since_135() -> None:
 
 def test_a_gate_of_the_future_is_refused_in_the_words_of_the_release() -> None:
     expected = f"cannot set feature gate {COMPARISON} to true, feature is PreAlpha at emulated version 1.34"
-    old = EffectiveVersion.of(V136).emulating(V134)
+    old = EffectiveVersion.of(V136).with_emulated(V134)
     with pytest.raises(FlagError) as raised:
         validate_gates({COMPARISON: True}, "kube-apiserver", V136, standing=old)
     assert raised.value.errors == (f"{expected}, min compatibility version 1.33",)
-    old = EffectiveVersion.of(V134).emulating(Version(1, 33))
+    old = EffectiveVersion.of(V134).with_emulated(Version(1, 33))
     with pytest.raises(FlagError) as raised:
         validate_gates({"HostnameOverride": False}, "kube-apiserver", V134, standing=old)
     (error,) = raised.value.errors
@@ -140,7 +140,7 @@ def test_alpha_gates_are_called_unsupported(version: Version, component: str, wa
 
 
 def test_alpha_gates_are_called_unsupported_where_a_candidate_emulates() -> None:
-    old = EffectiveVersion.of(V137).emulating(V136)
+    old = EffectiveVersion.of(V137).with_emulated(V136)
     (said,) = validate_gates({COMPARISON: True}, "kube-apiserver", V137, standing=old).warnings
     assert said.text.endswith(f"features=[{COMPARISON}]")
 

@@ -5,7 +5,7 @@ import pytest
 from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.gates import State, effective, registry, states
 from mockkube.features.stages import Maturity, Stage
-from mockkube.features.trains import PROPOSED, ReleaseTrain
+from mockkube.features.trains import PROPOSAL_TRAINS, ReleaseTrain
 from mockkube.features.versions import Version
 
 COMPARISON = "TaintTolerationComparisonOperators"
@@ -79,7 +79,7 @@ def test_the_proposals_are_unknown_before_they_board() -> None:
 
 def test_a_what_if_train_moves_a_proposal() -> None:
     beta = (Stage(Version(1, 37), Maturity.ALPHA, False), Stage(Version(1, 38), Maturity.BETA, True))
-    trains = (*PROPOSED, ReleaseTrain(CEL, stages=beta))
+    trains = (*PROPOSAL_TRAINS, ReleaseTrain(CEL, stages=beta))
     assert CEL not in registry(Version(1, 36), trains).histories
     assert CEL not in effective(Version(1, 37), {}, trains)
     assert CEL in effective(Version(1, 38), {}, trains)

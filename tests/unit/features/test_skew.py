@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.features.skew import findings, unsupported
+from mockkube.features.skew import find_unsupported, findings
 from mockkube.features.versions import Version
 
 
@@ -46,19 +46,19 @@ def test_a_component_beside_an_api_server_of_136(component: str, minor: int, sup
 )
 def test_mixed_api_servers_narrow_the_window(component: str, supported: list[int]) -> None:
     servers = read(kube_apiserver="1.36", kube_apiserver__1="1.35")
-    found = [minor for minor in range(31, 39) if not unsupported({**servers, component: Version(1, minor)})]
+    found = [minor for minor in range(31, 39) if not find_unsupported({**servers, component: Version(1, minor)})]
     assert found == supported
 
 
 def test_a_kubelet_before_125_may_lag_by_two_only() -> None:
-    assert not unsupported(read(kube_apiserver="1.26", kubelet="1.24"))
-    assert unsupported(read(kube_apiserver="1.27", kubelet="1.24"))
-    assert not unsupported(read(kube_apiserver="1.28", kubelet="1.25"))
+    assert not find_unsupported(read(kube_apiserver="1.26", kubelet="1.24"))
+    assert find_unsupported(read(kube_apiserver="1.27", kubelet="1.24"))
+    assert not find_unsupported(read(kube_apiserver="1.28", kubelet="1.25"))
 
 
 def test_a_proxy_is_measured_against_the_kubelet_of_its_node() -> None:
     versions = read(kube_proxy__n1="1.36", kubelet__n1="1.32", kubelet="1.36")
-    (finding,) = unsupported(versions)
+    (finding,) = find_unsupported(versions)
     assert (finding.component, finding.other) == ("kube-proxy.n1", "kubelet.n1")
 
 
@@ -68,20 +68,20 @@ def test_a_proxy_of_a_node_without_a_name_of_its_own_meets_the_fleet() -> None:
 
 
 def test_the_reason_names_both_versions_and_the_limit() -> None:
-    (finding,) = unsupported(read(kube_apiserver="1.36", kube_scheduler="1.34"))
+    (finding,) = find_unsupported(read(kube_apiserver="1.36", kube_scheduler="1.34"))
     expected = "kube-scheduler 1.34 is 2 minor versions older than kube-apiserver 1.36: "
     assert finding.reason == expected + "at most 1 minor version older is supported"
 
 
 def test_another_major_version_is_outside() -> None:
-    (finding,) = unsupported({"kube-apiserver": Version(2, 0), "kubelet": Version(1, 36)})
+    (finding,) = find_unsupported({"kube-apiserver": Version(2, 0), "kubelet": Version(1, 36)})
     assert "another major version" in finding.reason
 
 
 def test_findings_of_one_component_leave_out_the_others() -> None:
     versions = read(kube_apiserver="1.36", kube_scheduler="1.34", kubelet="1.37")
-    assert [finding.component for finding in unsupported(versions, "kubelet")] == ["kubelet"]
-    assert len(unsupported(versions, "kube-apiserver")) == 2
+    assert [finding.component for finding in find_unsupported(versions, "kubelet")] == ["kubelet"]
+    assert len(find_unsupported(versions, "kube-apiserver")) == 2
 
 
 def test_what_has_no_rule_is_left_out() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.features.stages import Maturity, Stage
-from mockkube.features.trains import PROPOSED, read_trains
+from mockkube.features.trains import PROPOSAL_TRAINS, read_trains
 from mockkube.features.versions import Version
 
 CEL = "TaintTolerationCEL"
@@ -14,13 +14,13 @@ SEMVER = "TaintTolerationNodeAffinitySemverComparisonOperators"
 
 
 def test_nothing_given_leaves_the_proposed() -> None:
-    assert read_trains([]) == PROPOSED
+    assert read_trains([]) == PROPOSAL_TRAINS
 
 
 def test_a_train_replaces_the_proposed_one_of_its_gate() -> None:
     stages = [{"version": "1.35", "maturity": "Alpha"}, {"version": "1.38", "maturity": "beta"}]
     trains = {train.gate: train for train in read_trains([{"gate": CEL, "stages": stages}])}
-    assert trains.keys() == {train.gate for train in PROPOSED}
+    assert trains.keys() == {train.gate for train in PROPOSAL_TRAINS}
     assert trains[CEL].stages == (
         Stage(Version(1, 35), Maturity.ALPHA, False),
         Stage(Version(1, 38), Maturity.BETA, True),

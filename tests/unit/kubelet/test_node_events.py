@@ -46,7 +46,7 @@ def clock() -> VirtualClock:
 
 @pytest.fixture
 def voices(shelf: Any, clock: VirtualClock) -> Voices:
-    return Voices(shelf, clock, Chance.seeded(1, "kubelet"), owner="kubelet")
+    return Voices(shelf, clock, Chance.from_seed(1, "kubelet"), owner="kubelet")
 
 
 def tell(voices: Voices, node: int, pod: str = "p") -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from mockkube.kubelet.rejection_loops import LOOP_MIN, METRIC, WINDOW_SECONDS, Refusals
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 from mockkube.runtime.virtual import VirtualClock
 
 
@@ -13,7 +13,7 @@ def pod(owner: str = "web") -> dict[str, Any]:
     return {"metadata": {"namespace": "default", "name": "p", "ownerReferences": [reference]}}
 
 
-class Heard(Bell):
+class Heard(Signal):
     """A bell that counts how often it was rung."""
 
     __slots__ = ("times",)
@@ -27,7 +27,7 @@ class Heard(Bell):
         self.times += 1
 
 
-def refused(clock: VirtualClock, times: int, bell: Bell | None = None) -> Refusals:
+def refused(clock: VirtualClock, times: int, bell: Signal | None = None) -> Refusals:
     """So many refusals at once."""
     refusals = Refusals(clock, bell)
     for _ in range(times):

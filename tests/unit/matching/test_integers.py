@@ -9,7 +9,7 @@ from mockkube.matching import integers
 @given(st.integers(min_value=-(2**63), max_value=2**63 - 1))
 def test_every_64_bit_integer_is_read_as_python_writes_it(number: int) -> None:
     assert integers.parse_canonical(str(number)) == number
-    assert integers.integer_errors(str(number)) == []
+    assert integers.validate_integer(str(number)) == []
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_what_no_person_would_write_is_refused(text: str) -> None:
     ],
 )
 def test_validation_asks_for_the_form_and_then_for_the_range(text: str, complaints: list[str]) -> None:
-    assert integers.integer_errors(text) == complaints
+    assert integers.validate_integer(text) == complaints
 
 
 def test_thousands_of_digits_are_out_of_range_and_no_crash() -> None:
-    assert "value out of range" in integers.integer_errors("9" * 10_000)[0]
+    assert "value out of range" in integers.validate_integer("9" * 10_000)[0]

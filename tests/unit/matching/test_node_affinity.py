@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.matching.node_affinity import required_node_affinity
+from mockkube.matching.node_affinity import compile_required_node_affinity
 
 _LABELS = {"zone": "a", "disk": "ssd"}
 _ZONE_A = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
@@ -26,9 +26,9 @@ def _required(*terms: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_node_selector_and_required_terms_must_both_hold(spec: dict[str, Any], expected: bool) -> None:
-    assert required_node_affinity(spec, {}).matches(_LABELS, "n1") is expected
+    assert compile_required_node_affinity(spec, {}).matches(_LABELS, "n1") is expected
 
 
 def test_a_pod_without_either_requires_nothing() -> None:
-    assert required_node_affinity({"affinity": {"nodeAffinity": {}}}, {}).empty
-    assert not required_node_affinity({"affinity": _required()}, {}).empty
+    assert compile_required_node_affinity({"affinity": {"nodeAffinity": {}}}, {}).empty
+    assert not compile_required_node_affinity({"affinity": _required()}, {}).empty

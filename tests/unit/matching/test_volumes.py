@@ -10,11 +10,11 @@ from mockkube.matching.volumes import (
     RequiredLabel,
     SearchConditions,
     Volume,
-    bound_to,
-    class_of,
+    bind_to_claim,
     find_volume,
-    fully_bound,
-    refers_to,
+    is_bound_to_claim,
+    is_fully_bound,
+    storage_class_of,
 )
 from mockkube.proposals.kep_5721 import COMPARISONS as SEMVER
 
@@ -134,29 +134,29 @@ def test_a_volume_is_pinned_to_the_label_it_needs_in_any_case() -> None:
 
 def test_the_annotation_of_old_names_the_class_before_the_field() -> None:
     annotated = volume() | {"metadata": {"name": "v", "annotations": {ANNOTATION: ""}}}
-    assert class_of(annotated) == ""
-    assert class_of(volume()) == "fast"
+    assert storage_class_of(annotated) == ""
+    assert storage_class_of(volume()) == "fast"
 
 
 def test_a_claim_is_bound_when_the_volume_is_named_and_binding_is_complete() -> None:
     complete = {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
     named = claim(volumeName="v")
-    assert not fully_bound(named)
-    assert fully_bound(named | {"metadata": {**named["metadata"], **complete}})
-    assert not fully_bound(claim() | {"metadata": {**named["metadata"], **complete}})
+    assert not is_fully_bound(named)
+    assert is_fully_bound(named | {"metadata": {**named["metadata"], **complete}})
+    assert not is_fully_bound(claim() | {"metadata": {**named["metadata"], **complete}})
 
 
 def test_a_bound_volume_refers_to_the_claim_and_says_that_a_controller_did_it() -> None:
-    bound = bound_to(volume(), claim())
+    bound = bind_to_claim(volume(), claim())
     assert bound is not None
     assert bound["spec"]["claimRef"] == reference(uid="u", apiVersion="v1", resourceVersion="7")
     assert bound["metadata"]["annotations"] == {BOUND_BY_CONTROLLER: "yes"}
-    assert refers_to(bound, claim())
-    assert bound_to(bound, claim()) is None
+    assert is_bound_to_claim(bound, claim())
+    assert bind_to_claim(bound, claim()) is None
 
 
 def test_a_volume_that_its_maker_reserved_only_gets_the_uid() -> None:
-    bound = bound_to(volume(claimRef=reference()), claim())
+    bound = bind_to_claim(volume(claimRef=reference()), claim())
     assert bound is not None
     assert bound["spec"]["claimRef"]["uid"] == "u"
     assert "annotations" not in bound["metadata"]

@@ -3,15 +3,15 @@
 from prometheus_client import CollectorRegistry
 
 from mockkube.matching.cel.tolerations import ExpressionCache
-from mockkube.proposals.expression_metrics import measured_cache
+from mockkube.proposals.expression_metrics import make_measured_cache
 
 _TAINT = {"key": "a", "value": "1.2.3", "effect": "NoSchedule"}
 
 
 def test_each_cache_has_series_of_its_own() -> None:
     registry = CollectorRegistry()
-    first = measured_cache(registry, "cel_cache", controller="one")
-    measured_cache(registry, "cel_cache", controller="two")
+    first = make_measured_cache(registry, "cel_cache", controller="one")
+    make_measured_cache(registry, "cel_cache", controller="two")
     for _ in range(3):
         assert first.expression("taint.key == 'a'")(_TAINT) is True
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mockkube.api.catalogue import POD_SPECS
-from mockkube.proposals.impact import distinct, server_findings
+from mockkube.api.catalogue import POD_SPEC_PATHS
+from mockkube.proposals.impact import distinct, find_server_impact
 
 NUMERIC = "TaintTolerationComparisonOperators"
 SEMVER = "TaintTolerationNodeAffinitySemverComparisonOperators"
@@ -14,7 +14,7 @@ OLDER = 'Unsupported value: "Gt": supported values: "Equal", "Exists"'
 
 
 def told(obj, before, after):
-    return [(one.field, one.reason) for one in distinct(server_findings(obj, before, after))]
+    return [(one.field, one.reason) for one in distinct(find_server_impact(obj, before, after))]
 
 
 def test_a_pod_that_uses_a_gate_cannot_come_again_without_it(pod, view):
@@ -29,10 +29,10 @@ def test_at_a_version_before_the_operator_nothing_of_it_can_be_changed(pod, view
     ]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in POD_SPECS if kind != "Pod"])
+@pytest.mark.parametrize("kind", [kind for kind in POD_SPEC_PATHS if kind != "Pod"])
 def test_templates_of_every_workload_are_looked_into(workload, view, kind):
     [(field, reason)] = told(workload(kind, tolerations=[GT]), view(**{NUMERIC: True}), view())
-    assert field == ".".join((*POD_SPECS[kind], "tolerations[0].operator"))
+    assert field == ".".join((*POD_SPEC_PATHS[kind], "tolerations[0].operator"))
     assert reason == f"new pods of it are refused: {REFUSED}"
 
 
@@ -114,5 +114,5 @@ def test_a_custom_resource_is_passed_over(view):
 
 
 def test_a_finding_names_the_object(pod, view):
-    [found] = distinct(server_findings(pod("web", tolerations=[GT]), view(**{NUMERIC: True}), view()))
+    [found] = distinct(find_server_impact(pod("web", tolerations=[GT]), view(**{NUMERIC: True}), view()))
     assert (found.component, found.kind, found.namespace, found.name) == ("kube-apiserver", "Pod", "default", "web")

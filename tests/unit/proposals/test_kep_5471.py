@@ -14,7 +14,7 @@ from mockkube.features.gates import effective
 from mockkube.features.stages import Maturity, Stage
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
-from mockkube.proposals.lending import device_taint_rules, extensions_for
+from mockkube.proposals.lending import make_device_taint_rules, make_validation_extensions
 
 GATE = "TaintTolerationComparisonOperators"
 V135, V136 = Version(1, 35), Version(1, 36)
@@ -25,7 +25,7 @@ AT = "spec.devices.requests[0].exactly.tolerations[0]"
 
 def complaints(toleration, *, version=V136, trains=BETA_IN_136, gates=None, kind="ResourceClaim"):
     caps = Capabilities(version, effective(version, gates or {}, trains))
-    dependencies = StrategyDependencies(extensions=extensions_for(version, trains))
+    dependencies = StrategyDependencies(extensions=make_validation_extensions(version, trains))
     strategy = Strategies(dependencies).of(load("resource.k8s.io", kind))
     wish = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1, "tolerations": [toleration]}
     spec = {"devices": {"requests": [{"name": "gpu", "exactly": wish}]}}
@@ -86,12 +86,12 @@ def test_the_other_operators_stay_as_they_are():
 
 def test_matching_devices_follows_the_stage_too():
     on = frozenset({GATE})
-    assert sorted(device_taint_rules(Capabilities(V136, on, BETA_IN_136)).operators) == ["Gt", "Lt"]
-    assert device_taint_rules(Capabilities(V136, on, RELEASED)).operators == {}
+    assert sorted(make_device_taint_rules(Capabilities(V136, on, BETA_IN_136)).operators) == ["Gt", "Lt"]
+    assert make_device_taint_rules(Capabilities(V136, on, RELEASED)).operators == {}
 
 
 def pod_complaints(toleration, *, version=V136, on=True):
-    extensions = extensions_for(version)
+    extensions = make_validation_extensions(version)
     allowed = frozenset({GATE}) if on else frozenset()
     return [str(error) for error in validate_tolerations([toleration], "t", extensions=extensions, allowed=allowed)]
 
@@ -138,6 +138,6 @@ def test_a_server_without_comparisons_refuses_them(version, supported):
 def test_a_stored_comparison_may_stay_where_comparisons_are_known():
     stored = [{"operator": "Gt"}]
     new, ancient = Capabilities(V136), Capabilities(Version(1, 34))
-    assert extensions_for(V136).allowed(new, (), ()) == frozenset()
-    assert extensions_for(V136).allowed(new, stored, ()) == {GATE}
-    assert extensions_for(Version(1, 34)).allowed(ancient, stored, ()) == frozenset()
+    assert make_validation_extensions(V136).allowed(new, (), ()) == frozenset()
+    assert make_validation_extensions(V136).allowed(new, stored, ()) == {GATE}
+    assert make_validation_extensions(Version(1, 34)).allowed(ancient, stored, ()) == frozenset()

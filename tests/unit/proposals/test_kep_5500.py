@@ -2,10 +2,10 @@
 
 import pytest
 
-from mockkube.api.kinds.core.pod.options import judge_change, pod_rules
+from mockkube.api.kinds.core.pod.options import pod_validation_options, validate_with_ratcheting
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
-from mockkube.proposals.lending import extensions_for
+from mockkube.proposals.lending import make_validation_extensions
 
 V136 = Version(1, 36)
 ON = Capabilities(V136, frozenset({"TaintTolerationCEL"}))
@@ -17,7 +17,7 @@ ALONE = "expression cannot be used with key, value, operator, or effect fields"
 
 
 def complaints(toleration, caps=ON):
-    rules = pod_rules(caps, extensions_for(caps.version))
+    rules = pod_validation_options(caps, make_validation_extensions(caps.version))
     return [str(error) for error in rules.judge_tolerations([toleration], "spec.tolerations")]
 
 
@@ -98,12 +98,12 @@ def test_other_tolerations_do_not_ask_for_the_gate():
 
 
 def changed(new, old, caps):
-    rules = pod_rules(caps, extensions_for(caps.version))
+    rules = pod_validation_options(caps, make_validation_extensions(caps.version))
 
     def check(rules):
         return rules.judge_tolerations(new, "spec.tolerations")
 
-    return [str(error) for error in judge_change(check, {}, {"spec": {"tolerations": old}}, rules, caps)]
+    return [str(error) for error in validate_with_ratcheting(check, {}, {"spec": {"tolerations": old}}, rules, caps)]
 
 
 def test_what_is_stored_may_stay_and_grow_without_the_gate():

@@ -2,13 +2,13 @@
 
 import pytest
 
-from mockkube.api.kinds.core.persistent_volume_validation import validate_volume_spec, volume_rules
+from mockkube.api.kinds.core.persistent_volume_validation import validate_volume_spec, volume_validation_options
 from mockkube.api.kinds.core.pod.affinity import REQUIRED, validate_affinity
-from mockkube.api.kinds.core.pod.options import pod_rules
-from mockkube.api.validation.node_selector import SelectorRules
+from mockkube.api.kinds.core.pod.options import pod_validation_options
+from mockkube.api.validation.node_selector import NodeSelectorOptions
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
-from mockkube.proposals.lending import extensions_for
+from mockkube.proposals.lending import make_validation_extensions
 
 GATE = "TaintTolerationNodeAffinitySemverComparisonOperators"
 V136 = Version(1, 36)
@@ -20,13 +20,13 @@ AT = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms[0]"
 
 
 def of_toleration(caps, **fields):
-    rules = pod_rules(caps, extensions_for(caps.version))
+    rules = pod_validation_options(caps, make_validation_extensions(caps.version))
     return [str(error) for error in rules.judge_tolerations([{"key": "v", **fields}], "spec.tolerations")]
 
 
 def of_term(caps, term):
-    extensions = extensions_for(caps.version)
-    rules = SelectorRules(extensions=extensions, allowed=extensions.allowed(caps, (), ()))
+    extensions = make_validation_extensions(caps.version)
+    rules = NodeSelectorOptions(extensions=extensions, allowed=extensions.allowed(caps, (), ()))
     affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [term]}}}
     return [str(error) for error in validate_affinity(affinity, "spec.affinity", rules, allow_invalid_values=False)]
 
@@ -118,7 +118,12 @@ def volume(operator):
 
 
 def of_volume(caps, obj, old=None):
-    return [str(error) for error in validate_volume_spec(obj, volume_rules(caps, extensions_for(caps.version), old))]
+    return [
+        str(error)
+        for error in validate_volume_spec(
+            obj, volume_validation_options(caps, make_validation_extensions(caps.version), old)
+        )
+    ]
 
 
 def test_a_volume_uses_the_operators_with_the_gate():

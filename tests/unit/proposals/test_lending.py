@@ -13,9 +13,9 @@ from mockkube.matching.taints import compile_toleration
 from mockkube.proposals.lending import (
     TOLERATION,
     aboard,
-    extensions_for,
-    overlays_for,
-    schema_for,
+    make_schema,
+    make_schema_overlays,
+    make_validation_extensions,
     selector_operators,
     taint_rules,
 )
@@ -43,7 +43,7 @@ def test_another_train_brings_a_proposal_elsewhere():
 def test_a_version_before_the_train_does_not_know_the_field():
     seen = {}
     for version in (V134, V136):
-        schema, found = schema_for(version), Found()
+        schema, found = make_schema(version), Found()
         decoded = Codec(schema).decode(schema.node(TOLERATION), {"expression": "true", "tolerationSeconds": 3}, found)
         seen[version] = (decoded, found.unknown)
     assert seen == {
@@ -53,27 +53,27 @@ def test_a_version_before_the_train_does_not_know_the_field():
 
 
 def test_an_empty_expression_is_none():
-    schema = schema_for(V136)
+    schema = make_schema(V136)
     assert Codec(schema).decode(schema.node(TOLERATION), {"key": "a", "expression": ""}, Found()) == {"key": "a"}
 
 
 def test_the_field_is_described_for_explain():
-    assert "CEL expression" in overlays_for(V136)[TOLERATION]["expression"]["description"]
-    assert overlays_for(V134) == {}
+    assert "CEL expression" in make_schema_overlays(V136)[TOLERATION]["expression"]["description"]
+    assert make_schema_overlays(V134) == {}
 
 
 def test_a_version_beyond_the_published_ones_has_the_newest_types():
-    assert schema_for(Version(1, 39)).version == Version(1, 37)
+    assert make_schema(Version(1, 39)).version == Version(1, 37)
 
 
 def test_servers_of_a_version_share_types_and_rules():
-    assert schema_for(V136) is schema_for(V136)
-    assert extensions_for(V136) is extensions_for(V136)
-    assert extensions_for(V134) is NO_EXTENSIONS
+    assert make_schema(V136) is make_schema(V136)
+    assert make_validation_extensions(V136) is make_validation_extensions(V136)
+    assert make_validation_extensions(V134) is NO_EXTENSIONS
 
 
 def test_rules_name_the_gate_that_decides():
-    extensions = extensions_for(V136)
+    extensions = make_validation_extensions(V136)
     gates = {name: rule.gate for name, rule in extensions.tolerations.items()}
     assert gates == {**dict.fromkeys(SEMVERS, SEMVER), "Gt": NUMERIC, "Lt": NUMERIC}
     assert {name: rule.gate for name, rule in extensions.node_selectors.items()} == dict.fromkeys(SEMVERS, SEMVER)

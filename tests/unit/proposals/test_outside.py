@@ -216,9 +216,9 @@ def test_without_it_nothing_is_different():
 def test_a_process_has_the_proposals_of_its_command_line_and_no_longer(write):
     path = write(GOOD)
     with outside.using([path]):
-        assert [one.gate for one in outside.usual_proposals()] == ["Own"]
+        assert [one.gate for one in outside.default_proposals()] == ["Own"]
         assert os.environ[outside.VARIABLE] == str(path)
-    assert outside.usual_proposals() == ()
+    assert outside.default_proposals() == ()
     assert outside.VARIABLE not in os.environ
 
 
@@ -259,7 +259,7 @@ def distribution(tmp_path, monkeypatch):
 @pytest.mark.parametrize("reference", ["own_module:PROPOSAL", "own_module"])
 def test_an_installed_distribution_brings_its_proposal(distribution, reference):
     distribution(GOOD, reference)
-    [proposal] = outside.usual_proposals()
+    [proposal] = outside.default_proposals()
     assert (proposal.gate, proposal.origin) == ("Own", "entry point 'prefix' of own")
     assert "Own" in [train.gate for train in resolve({}, {}).release_trains]
     assert pickle.loads(pickle.dumps(proposal)) is proposal
@@ -275,7 +275,7 @@ def test_an_installed_distribution_brings_its_proposal(distribution, reference):
 def test_a_distribution_that_cannot_be_used_is_named(distribution, text, says):
     distribution(text)
     with pytest.raises(ProposalError) as caught:
-        outside.usual_proposals()
+        outside.default_proposals()
     assert str(caught.value) == f"entry point 'prefix' of own: {says}: correct or uninstall it"
 
 

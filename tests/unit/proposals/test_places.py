@@ -2,11 +2,11 @@
 
 import pytest
 
-from mockkube.api.catalogue import POD_SPECS
+from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.proposals.places import device_tolerations, node_affinity, pod_spec, tolerations
 
 
-@pytest.mark.parametrize("kind", [kind for kind in POD_SPECS if kind != "Pod"])
+@pytest.mark.parametrize("kind", [kind for kind in POD_SPEC_PATHS if kind != "Pod"])
 def test_the_pods_of_every_workload_are_found(workload, kind):
     spec = pod_spec(workload(kind, tolerations=[{"key": "a"}, {"key": "b"}]))
     assert [part.value["key"] for part in tolerations(spec)] == ["a", "b"]

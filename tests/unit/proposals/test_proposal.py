@@ -3,7 +3,7 @@
 import pytest
 
 from mockkube.api.fields import invalid
-from mockkube.api.validation.extensions import unsupported_toleration
+from mockkube.api.validation.extensions import reject_toleration_operator
 from mockkube.features.gates import effective
 from mockkube.features.stages import Maturity, Stage
 from mockkube.features.trains import ReleaseTrain
@@ -30,7 +30,7 @@ PREFIX = Proposal(
     kep=9999,
     gate=TRAIN.gate,
     train=TRAIN,
-    tolerations={"Prefix": Operator(check, by_pair(matches), unsupported_toleration)},
+    tolerations={"Prefix": Operator(check, by_pair(matches), reject_toleration_operator)},
 )
 
 
@@ -54,7 +54,7 @@ def test_a_part_may_wait_for_a_later_stage():
 
 def test_its_operator_judges_and_matches():
     operator = PREFIX.tolerations["Prefix"]
-    assert [str(error) for error in operator.rule(TRAIN.gate, unsupported_toleration).check({}, "t")] == [
+    assert [str(error) for error in operator.rule(TRAIN.gate, reject_toleration_operator).check({}, "t")] == [
         't.value: Invalid value: "": must not be empty with operator Prefix'
     ]
     rules = TaintRules({"Prefix": operator.test})

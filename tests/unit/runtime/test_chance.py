@@ -2,7 +2,7 @@
 
 from uuid import RFC_4122, UUID
 
-from mockkube.runtime.chance import NAME_ALPHABET, Chance, name_suffix, new_uid, random_for
+from mockkube.runtime.chance import NAME_ALPHABET, Chance, new_name_suffix, new_uid, random_for
 
 
 def test_a_uid_is_a_version_4_uuid_in_canonical_text() -> None:
@@ -22,22 +22,22 @@ def test_uids_do_not_repeat() -> None:
 
 def test_a_suffix_is_five_characters_of_the_alphabet_of_generated_names() -> None:
     random = random_for(1, "names")
-    seen = {character for _ in range(500) for character in name_suffix(random)}
-    assert len(name_suffix(random)) == 5
+    seen = {character for _ in range(500) for character in new_name_suffix(random)}
+    assert len(new_name_suffix(random)) == 5
     assert seen == set(NAME_ALPHABET)
 
 
 def test_the_same_seed_and_owner_draw_the_same() -> None:
-    first, second = Chance.seeded(7, "apiserver"), Chance.seeded(7, "apiserver")
+    first, second = Chance.from_seed(7, "apiserver"), Chance.from_seed(7, "apiserver")
     assert [first.uid(), first.suffix(), first.token()] == [second.uid(), second.suffix(), second.token()]
 
 
 def test_owners_of_one_seed_draw_from_streams_of_their_own() -> None:
-    quiet, busy = Chance.seeded(7, "scheduler"), Chance.seeded(7, "scheduler")
+    quiet, busy = Chance.from_seed(7, "scheduler"), Chance.from_seed(7, "scheduler")
     for _ in range(10):
-        Chance.seeded(7, "kubelet").uid()
+        Chance.from_seed(7, "kubelet").uid()
     assert quiet.uid() == busy.uid()
-    assert Chance.seeded(7, "scheduler").uid() != Chance.seeded(7, "kubelet").uid()
+    assert Chance.from_seed(7, "scheduler").uid() != Chance.from_seed(7, "kubelet").uid()
 
 
 def test_tokens_of_an_unseeded_chance_are_long_and_differ() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockkube.runtime.clock import RealClock
-from mockkube.runtime.steps import Bell, InOrder, LivelockError, Shuffled, Worker, run, settle
+from mockkube.runtime.steps import InOrderChooser, LivelockError, SeededChooser, Signal, Worker, run, settle
 
 
 class Countdown:
@@ -16,7 +16,7 @@ class Countdown:
 
     def __init__(self, name: str, left: int, trace: list[str]) -> None:
         self.name, self.left, self.trace = name, left, trace
-        self.bell = Bell()
+        self.bell = Signal()
 
     def ready(self) -> bool:
         return self.left > 0
@@ -30,7 +30,7 @@ class Countdown:
 
 
 async def test_a_bell_that_rang_before_lets_the_next_wait_return() -> None:
-    bell = Bell()
+    bell = Signal()
     bell.ring()
     bell.ring()
     await bell.wait()
@@ -40,7 +40,7 @@ async def test_a_bell_that_rang_before_lets_the_next_wait_return() -> None:
 
 
 async def test_a_bell_wakes_who_waits() -> None:
-    bell = Bell()
+    bell = Signal()
     async with asyncio.TaskGroup() as group:
         group.create_task(bell.wait())
         await asyncio.sleep(0)
@@ -50,7 +50,7 @@ async def test_a_bell_wakes_who_waits() -> None:
 async def test_settle_takes_every_step_there_is() -> None:
     trace: list[str] = []
     workers = [Countdown("a", 2, trace), Countdown("b", 1, trace)]
-    assert await settle(lambda: workers, InOrder()) == 3
+    assert await settle(lambda: workers, InOrderChooser()) == 3
     assert trace == ["a", "a", "b"]
 
 
@@ -59,7 +59,7 @@ async def test_a_seed_always_gives_the_same_order(left: list[int], seed: int) ->
     async def played() -> list[str]:
         trace: list[str] = []
         workers = [Countdown(str(index), count, trace) for index, count in enumerate(left)]
-        await settle(lambda: workers, Shuffled(Random(seed)))
+        await settle(lambda: workers, SeededChooser(Random(seed)))
         return trace
 
     first = await played()
@@ -77,7 +77,7 @@ async def test_settle_waits_for_quiet_and_tells_of_each_step() -> None:
         trace.append(f"after {worker.name}")
 
     worker = Countdown("a", 1, trace)
-    await settle(lambda: [worker], InOrder(), quiet=quiet, stepped=stepped)
+    await settle(lambda: [worker], InOrderChooser(), quiet=quiet, stepped=stepped)
     assert trace == ["quiet", "a", "after a", "quiet"]
 
 
@@ -91,14 +91,14 @@ async def test_a_step_may_start_other_workers() -> None:
             workers.append(Countdown("late", 1, trace))
 
     workers.append(Starter("first", 1, trace))
-    assert await settle(lambda: workers, InOrder()) == 2
+    assert await settle(lambda: workers, InOrderChooser()) == 2
     assert trace == ["first", "late"]
 
 
 async def test_workers_that_never_rest_are_found_out() -> None:
     worker = Countdown("a", 100, [])
     with pytest.raises(LivelockError, match="10 steps"):
-        await settle(lambda: [worker], InOrder(), steps_max=10)
+        await settle(lambda: [worker], InOrderChooser(), steps_max=10)
 
 
 async def test_run_steps_whenever_there_is_something_to_do() -> None:

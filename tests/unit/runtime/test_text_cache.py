@@ -1,12 +1,12 @@
 """What clients send is remembered while it is short, and only then."""
 
-from mockkube.runtime.text_cache import LENGTH_MAX, cache_of_texts
+from mockkube.runtime.text_cache import LENGTH_MAX, cache_short_texts
 
 
 def test_short_texts_are_computed_once_and_long_ones_each_time() -> None:
     computed = list[str]()
 
-    @cache_of_texts(maxsize=8)
+    @cache_short_texts(maxsize=8)
     def shout(text: str, other: str = "", *, loud: bool = True) -> str:
         computed.append(text)
         return text.upper() if loud else text

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockkube.runtime.steps import Bell, LivelockError
+from mockkube.runtime.steps import LivelockError, Signal
 from mockkube.runtime.virtual import EPOCH, VirtualClock, advance, next_moment
 
 
@@ -16,7 +16,7 @@ class Alarm:
 
     def __init__(self, clock: VirtualClock, name: str, moments: list[float]) -> None:
         self.clock, self.name, self.moments = clock, name, sorted(moments)
-        self.bell = Bell()
+        self.bell = Signal()
         self.rang: list[float] = []
 
     def ready(self) -> bool:

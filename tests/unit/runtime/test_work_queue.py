@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from mockkube.runtime.rate_limits import ItemExponentialFailure
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.rate_limits import ItemExponentialFailureRateLimiter
+from mockkube.runtime.steps import Signal
 from mockkube.runtime.virtual import VirtualClock
 from mockkube.runtime.work_queue import WorkQueue
 
@@ -21,7 +21,7 @@ def clock() -> VirtualClock:
 
 @pytest.fixture
 def queue(clock: VirtualClock) -> WorkQueue[str]:
-    return WorkQueue(clock, ItemExponentialFailure(1.0, 100.0))
+    return WorkQueue(clock, ItemExponentialFailureRateLimiter(1.0, 100.0))
 
 
 def drained(queue: WorkQueue[str]) -> list[str]:
@@ -108,7 +108,7 @@ def _sooner(queue: WorkQueue[str]) -> None:
     ],
 )
 async def test_the_bell_rings_when(clock: VirtualClock, change: Callable[[WorkQueue[str]], None]) -> None:
-    bell = Bell()
+    bell = Signal()
     queue: WorkQueue[str] = WorkQueue(clock, bell=bell)
     queue.add_after("c", 9.0)
     queue.add("a")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from mockkube.runtime.steps import Bell, settle
+from mockkube.runtime.steps import Signal, settle
 from mockkube.scenario.choosers import Enumerated, paths
 
 
@@ -13,7 +13,7 @@ class Once:
     name: str
     log: list[str]
     left: int = 1
-    bell: Bell = field(default_factory=Bell)
+    bell: Signal = field(default_factory=Signal)
 
     def ready(self) -> bool:
         return self.left > 0

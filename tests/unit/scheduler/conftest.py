@@ -18,7 +18,7 @@ from mockkube.scheduler.scheduler import Scheduler, build
 
 def make(configuration: Any = None, **gates: bool) -> Scheduler:
     caps = Capabilities(DEFAULT, effective(DEFAULT, gates, component="kube-scheduler"))
-    chance, registry = Chance.seeded(1, "test"), CollectorRegistry()
+    chance, registry = Chance.from_seed(1, "test"), CollectorRegistry()
     client: Any = None
     context = Context("kube-scheduler", client, caps, VirtualClock(), chance, registry, lambda name: True)
     return build(context, configuration)

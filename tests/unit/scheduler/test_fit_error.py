@@ -3,7 +3,7 @@
 import pytest
 
 from mockkube.scheduler.failure_handler import cut
-from mockkube.scheduler.fit_error import Refusal, Rejectors, on_one_node
+from mockkube.scheduler.fit_error import FitError, Rejectors, fit_error_on_node
 from mockkube.scheduler.framework.interface import Remedy, Verdicts
 from mockkube.scheduler.framework.status import Code, Status
 
@@ -14,30 +14,30 @@ BOTH = Status.unschedulable("Insufficient cpu", "Insufficient memory")
 @pytest.mark.parametrize(
     ("refusal", "message"),
     [
-        pytest.param(Refusal(0), "no nodes available to schedule pods", id="no nodes"),
+        pytest.param(FitError(0), "no nodes available to schedule pods", id="no nodes"),
         pytest.param(
-            Refusal(2, Verdicts({"a": CPU, "b": TAINT})),
+            FitError(2, Verdicts({"a": CPU, "b": TAINT})),
             "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s).",
             id="one each",
         ),
         pytest.param(
-            Refusal(12, Verdicts({**{f"n{i}": CPU for i in range(10)}, "x": TAINT, "y": TAINT})),
+            FitError(12, Verdicts({**{f"n{i}": CPU for i in range(10)}, "x": TAINT, "y": TAINT})),
             "0/12 nodes are available: 10 Insufficient cpu, 2 node(s) had untolerated taint(s).",
             id="sorted as text",
         ),
         pytest.param(
-            Refusal(1, Verdicts({"a": BOTH})),
+            FitError(1, Verdicts({"a": BOTH})),
             "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory.",
             id="several reasons of one node",
         ),
         pytest.param(
-            Refusal(3, Verdicts({"a": CPU}, Status.unresolvable("left out"))),
+            FitError(3, Verdicts({"a": CPU}, Status.unresolvable("left out"))),
             "0/3 nodes are available: 1 Insufficient cpu, 2 left out.",
             id="nodes not looked at",
         ),
-        pytest.param(Refusal(3, for_all="not found"), "0/3 nodes are available: not found.", id="of the pod itself"),
+        pytest.param(FitError(3, for_all="not found"), "0/3 nodes are available: not found.", id="of the pod itself"),
         pytest.param(
-            Refusal(1, Verdicts({"a": CPU}), remedy=Remedy(Status.unschedulable("one", "two"))),
+            FitError(1, Verdicts({"a": CPU}), remedy=Remedy(Status.unschedulable("one", "two"))),
             "0/1 nodes are available: 1 Insufficient cpu. one, two",
             id="with what was tried",
         ),
@@ -53,7 +53,7 @@ def test_rejectors_are_told_apart():
 
 
 def test_a_refusal_by_the_chosen_node_counts_one_node():
-    assert on_one_node("a", CPU.of("X")).message == "0/1 nodes are available: 1 Insufficient cpu."
+    assert fit_error_on_node("a", CPU.of("X")).message == "0/1 nodes are available: 1 Insufficient cpu."
 
 
 def test_a_note_is_cut_to_what_an_event_may_hold():

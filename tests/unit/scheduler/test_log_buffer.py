@@ -42,9 +42,9 @@ def test_lines_that_were_taken_count_for_the_nodes_that_are_looked_at(buffer: Lo
     buffer.begin()
     buffer.error("a")
     kept = {3: buffer.take(), 7: (LogLine(Level.ERROR, "a"), LogLine(Level.ERROR, "c"))}
-    buffer.count_kept(kept, None)
-    buffer.count_kept(kept, [1, 7])
-    buffer.count_kept(kept, range(4))
+    buffer.count_cached(kept, None)
+    buffer.count_cached(kept, [1, 7])
+    buffer.count_cached(kept, range(4))
     buffer.flush("p")
     assert _written(log) == {'a pod="p"': 4, 'c pod="p"': 2}
 

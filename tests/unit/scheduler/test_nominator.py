@@ -3,7 +3,7 @@
 import pytest
 
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.nominator import Nominations
+from mockkube.scheduler.nominator import Nominator
 
 
 def pod(uid, nominated=""):
@@ -13,7 +13,7 @@ def pod(uid, nominated=""):
 
 @pytest.fixture
 def nominations():
-    return Nominations(lambda one: one)
+    return Nominator(lambda one: one)
 
 
 def names(nominations, node):
@@ -46,6 +46,6 @@ def test_a_nomination_that_was_taken_back_is_gone(nominations):
 
 
 def test_a_pod_that_is_gone_or_bound_is_not_nominated():
-    nominations = Nominations(lambda one: None)
+    nominations = Nominator(lambda one: None)
     nominations.put(pod("p"), "n1")
     assert "n1" not in nominations

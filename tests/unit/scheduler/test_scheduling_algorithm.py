@@ -8,15 +8,15 @@ import pytest
 
 from mockkube.runtime.chance import Chance, random_for
 from mockkube.runtime.virtual import VirtualClock
-from mockkube.scheduler.feasible_nodes import Rotation, wanted
-from mockkube.scheduler.fit_error import Refusal
+from mockkube.scheduler.feasible_nodes import NextStartNode, wanted
+from mockkube.scheduler.fit_error import FitError
 from mockkube.scheduler.framework.interface import CycleState, FilterPlugin
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.runtime import Points
+from mockkube.scheduler.framework.runtime import Framework
 from mockkube.scheduler.framework.status import SUCCESS, Status
 from mockkube.scheduler.metrics import Metrics
-from mockkube.scheduler.scheduling_algorithm import Decider, Failure, Placement
+from mockkube.scheduler.scheduling_algorithm import Failure, Placement, SchedulingAlgorithm
 
 NAME = "default-scheduler"
 
@@ -74,7 +74,7 @@ def test_room_is_left_to_pods_that_are_nominated(schedulers, nodes, pods):
     scheduler.picture.set_node(nodes("n1", "2"))
     scheduler.nominations._pod_lister = lambda one: one
     scheduler.nominations.put(pods("first", "2", priority=5), "n1")
-    assert isinstance(decide(scheduler, pods("same", priority=5)), Refusal)
+    assert isinstance(decide(scheduler, pods("same", priority=5)), FitError)
     assert isinstance(decide(scheduler, pods("more", priority=6)), Placement)
 
 
@@ -106,8 +106,8 @@ def test_a_plugin_that_fails_is_explained_as_what_the_node_said(schedulers, node
         scheduler.picture.set_node(nodes(name))
     points = scheduler.deciders[NAME].points
     profile = replace(points.profile, filters=(*points.profile.filters, Broken()))
-    broken = Points(profile, points.picture, points.nominations, VirtualClock(), Metrics())
-    decider = Decider(broken, Chance.seeded(0, ""), percentage=0, rotation=Rotation())
+    broken = Framework(profile, points.picture, points.nominations, VirtualClock(), Metrics())
+    decider = SchedulingAlgorithm(broken, Chance.from_seed(0, ""), percentage=0, rotation=NextStartNode())
     decision, refused, scores = decider.explain(decider.state(), pods("p"))
     told = 'running "Broken" filter plugin: no idea'
     assert (decision, scores) == (Failure(told), {})
@@ -145,7 +145,7 @@ def test_what_is_remembered_never_changes_a_decision(schedulers, nodes, pods, se
             continue
         spread = {"topologySpreadConstraints": [SPREAD]} if random.random() < 0.2 else {}
         pod = pods(f"p{number}", random.choice(("500m", "1")), labels={"app": "web"}, **spread)
-        fresh = Decider(decider.points, Chance.seeded(0, ""), percentage=0, rotation=Rotation())
+        fresh = SchedulingAlgorithm(decider.points, Chance.from_seed(0, ""), percentage=0, rotation=NextStartNode())
         _, refused, scores = fresh.explain(fresh.state(), pod)
         decision, plain = decider.decide(decider.state(), pod), fresh.decide(fresh.state(), pod)
         if isinstance(decision, Placement):
@@ -154,8 +154,8 @@ def test_what_is_remembered_never_changes_a_decision(schedulers, nodes, pods, se
             assert not totals or totals[decision.node_name] == max(totals.values())
             scheduler.picture.assume(pod, decision.node_name)
             continue
-        assert isinstance(decision, Refusal)
-        assert isinstance(plain, Refusal)
+        assert isinstance(decision, FitError)
+        assert isinstance(plain, FitError)
         assert (decision.message, decision.rejectors) == (plain.message, plain.rejectors)
         said = {name: status.reasons for name, status in decision.verdicts.by_node.items()}
         assert said == {name: status.reasons for name, status in refused.items()}

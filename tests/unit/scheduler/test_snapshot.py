@@ -104,11 +104,15 @@ def test_a_node_that_returns_finds_its_pods(picture):
 def test_images_and_claims_are_counted(picture):
     picture.set_node(node("n1", images=["app:1", "db:1"]))
     picture.set_node(node("n2", images=["app:1"]))
-    assert (picture.image_nodes("app:1"), picture.image_nodes("db:1"), picture.image_nodes("x")) == (2, 1, 0)
+    assert (
+        picture.count_nodes_with_image("app:1"),
+        picture.count_nodes_with_image("db:1"),
+        picture.count_nodes_with_image("x"),
+    ) == (2, 1, 0)
     picture.add_pod(pod("p", on="n1", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]))
-    assert picture.claim_users("a", "c") == 1
+    assert picture.count_pvc_users("a", "c") == 1
     picture.remove_pod("p")
-    assert picture.claim_users("a", "c") == 0
+    assert picture.count_pvc_users("a", "c") == 0
 
 
 def test_nodes_with_affinity_are_known(picture):
@@ -116,7 +120,7 @@ def test_nodes_with_affinity_are_known(picture):
     picture.add_pod(pod("p", on="n1", affinity={"podAffinity": {}}))
     picture.add_pod(pod("q", on="n2", affinity=anti))
     assert [one.name for one in picture.with_affinity()] == ["n1", "n2"]
-    assert [one.name for one in picture.with_required_anti_affinity()] == ["n2"]
+    assert [one.name for one in picture.have_pods_with_required_anti_affinity()] == ["n2"]
 
 
 STEPS = st.lists(

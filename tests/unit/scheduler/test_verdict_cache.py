@@ -3,9 +3,9 @@
 import pytest
 
 from mockkube.runtime.chance import Chance
-from mockkube.scheduler.feasible_nodes import Rotation
-from mockkube.scheduler.fit_error import Refusal
-from mockkube.scheduler.scheduling_algorithm import Decider, Placement
+from mockkube.scheduler.feasible_nodes import NextStartNode
+from mockkube.scheduler.fit_error import FitError
+from mockkube.scheduler.scheduling_algorithm import Placement, SchedulingAlgorithm
 
 NAME = "default-scheduler"
 TAINT = {"key": "a", "effect": "NoSchedule"}
@@ -21,12 +21,14 @@ def test_nodes_that_are_known_are_found_as_if_looked_at_one_by_one(schedulers, n
     decider = scheduler.deciders[NAME]
     for number in range(12):
         pod = pods(f"p{number}", "3")
-        fresh = Decider(decider.points, Chance.seeded(0, ""), percentage=0, rotation=Rotation(start))
+        fresh = SchedulingAlgorithm(
+            decider.points, Chance.from_seed(0, ""), percentage=0, rotation=NextStartNode(start)
+        )
         remembered, looked_at = decider.decide(decider.state(), pod), fresh.decide(fresh.state(), pod)
         assert isinstance(remembered, Placement)
         assert isinstance(looked_at, Placement)
         assert remembered.nodes_seen == looked_at.nodes_seen
-        assert remembered.nodes_feasible == looked_at.nodes_feasible
+        assert remembered.feasible_nodes == looked_at.feasible_nodes
         start = (start + remembered.nodes_seen) % NODES
         scheduler.picture.assume(pod, remembered.node_name)
 
@@ -55,7 +57,7 @@ def test_nodes_that_others_are_nominated_to_are_judged_as_if_looked_at_one_by_on
     for number in range(24):
         guard = pods(f"guard{number % 6}", "3", priority=number % 2)
         scheduler.nominations.put(guard, f"n{number * 5 % FREE}" if number % 7 else "")
-        fresh = Decider(decider.points, Chance.seeded(0, ""), percentage=0, rotation=Rotation())
+        fresh = SchedulingAlgorithm(decider.points, Chance.from_seed(0, ""), percentage=0, rotation=NextStartNode())
         pod = guard if number % 3 else pods(f"p{number}", "3", priority=number % 2)
         remembered, looked_at = (outline(one.decide(one.state(), pod)) for one in (decider, fresh))
         assert remembered == looked_at
@@ -65,8 +67,8 @@ def test_nodes_that_others_are_nominated_to_are_judged_as_if_looked_at_one_by_on
 
 def outline(decision):
     if isinstance(decision, Placement):
-        return decision.nodes_seen, decision.nodes_feasible
-    assert isinstance(decision, Refusal)
+        return decision.nodes_seen, decision.feasible_nodes
+    assert isinstance(decision, FitError)
     return decision.verdicts.by_node, decision.message
 
 

@@ -1,15 +1,15 @@
 """Deciding a group of writes."""
 
 import pytest
-from mockkube_storage.engines.sql_plan import Head, Plan, Write, plan_writes
+from mockkube_storage.engines.sql_plan import LatestVersion, Plan, Write, plan_writes
 from mockkube_storage.errors import Conflict
 from mockkube_storage.model import Entry, EventType
 
-HEADS = {"/a": Head(5, Entry("/a", b"old", 3, 5)), "/dead": Head(6, None)}
+HEADS = {"/a": LatestVersion(5, Entry("/a", b"old", 3, 5)), "/dead": LatestVersion(6, None)}
 
 
 def plan(*writes: Write) -> Plan:
-    return plan_writes(writes, newest=10, head_of=lambda key: HEADS.get(key, Head(0, None)))
+    return plan_writes(writes, newest=10, head_of=lambda key: HEADS.get(key, LatestVersion(0, None)))
 
 
 def test_revisions_count_on_from_the_newest() -> None:

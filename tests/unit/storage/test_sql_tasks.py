@@ -3,11 +3,11 @@
 import asyncio
 
 import pytest
-from mockkube_storage.engines.sql_tasks import Tasks
+from mockkube_storage.engines.sql_tasks import StoreTasks
 
 
 async def test_a_cancelled_call_leaves_its_work_to_finish_before_the_close() -> None:
-    tasks, finished, go = Tasks(nothing), [], asyncio.Event()
+    tasks, finished, go = StoreTasks(nothing), [], asyncio.Event()
     await tasks.open()
 
     async def work() -> None:
@@ -28,7 +28,7 @@ async def test_a_cancelled_call_leaves_its_work_to_finish_before_the_close() -> 
 
 
 async def test_a_failure_goes_to_the_caller_and_ends_no_other_work() -> None:
-    tasks, go = Tasks(nothing), asyncio.Event()
+    tasks, go = StoreTasks(nothing), asyncio.Event()
     await tasks.open()
 
     async def good() -> str:
@@ -58,7 +58,7 @@ async def test_a_cancelled_close_is_cancelled_only_after_the_end() -> None:
         await asyncio.sleep(0)
         order.append("end")
 
-    tasks = Tasks(at_end)
+    tasks = StoreTasks(at_end)
     await tasks.open()
     tasks.start(work())
     closing = asyncio.create_task(tasks.close())

@@ -7,7 +7,7 @@ import pytest
 from mockkube_storage import watch as module
 from mockkube_storage.errors import Compacted, Lagged, Unavailable
 from mockkube_storage.model import REVISION_FIRST, Entry, Event, put
-from mockkube_storage.watch import FanOut, Watch
+from mockkube_storage.watch import Watch, WatchHub
 
 
 class RecordedHistory:
@@ -17,7 +17,7 @@ class RecordedHistory:
         self.held = events
         self.chunk = chunk
         self.asked: list[int] = []
-        self.meanwhile: list[tuple[FanOut, Event]] = []
+        self.meanwhile: list[tuple[WatchHub, Event]] = []
 
     async def events(self, prefix: str, after: int) -> tuple[tuple[Event, ...], int]:
         self.asked.append(after)
@@ -34,12 +34,12 @@ def event(revision: int, key: str = "/a") -> Event:
     return put(Entry(key, b"", revision, revision), None)
 
 
-def watch(fan_out: FanOut, *, after: int, history: RecordedHistory | None = None, events_max: int = 100) -> Watch:
+def watch(fan_out: WatchHub, *, after: int, history: RecordedHistory | None = None, events_max: int = 100) -> Watch:
     return Watch(fan_out, history or RecordedHistory([]), "/", after=after, events_max=events_max)
 
 
 def test_a_bounded_memory_keeps_the_newest_and_knows_how_far_back_it_reaches() -> None:
-    fan_out = FanOut(REVISION_FIRST, recent_max=10)
+    fan_out = WatchHub(REVISION_FIRST, recent_max=10)
     for revision in range(2, 102):
         fan_out.publish([event(revision)])
     for after in range(101):
@@ -50,13 +50,13 @@ def test_a_bounded_memory_keeps_the_newest_and_knows_how_far_back_it_reaches() -
 
 
 def test_events_that_go_back_are_a_bug() -> None:
-    fan_out = FanOut(5)
+    fan_out = WatchHub(5)
     with pytest.raises(AssertionError):
         fan_out.publish([event(5)])
 
 
 async def test_a_watcher_within_memory_never_asks_the_history() -> None:
-    fan_out = FanOut(REVISION_FIRST)
+    fan_out = WatchHub(REVISION_FIRST)
     fan_out.publish([event(2), event(3)])
     history = RecordedHistory([])
     async with watch(fan_out, after=2, history=history) as watching:
@@ -65,7 +65,7 @@ async def test_a_watcher_within_memory_never_asks_the_history() -> None:
 
 
 async def test_a_commit_comes_as_one_tuple() -> None:
-    fan_out = FanOut(REVISION_FIRST)
+    fan_out = WatchHub(REVISION_FIRST)
     async with watch(fan_out, after=1) as watching:
         fan_out.publish([event(2), event(3, "other"), event(4)])
         fan_out.publish([event(5)])
@@ -74,7 +74,7 @@ async def test_a_commit_comes_as_one_tuple() -> None:
 
 
 async def test_commits_during_the_history_follow_it_once() -> None:
-    fan_out = FanOut(5)
+    fan_out = WatchHub(5)
     history = RecordedHistory([event(revision) for revision in range(2, 6)])
     history.meanwhile = [(fan_out, event(6)), (fan_out, event(7)), (fan_out, event(8))]
     async with watch(fan_out, after=1, history=history) as watching:
@@ -83,7 +83,7 @@ async def test_commits_during_the_history_follow_it_once() -> None:
 
 
 async def test_a_reader_of_history_faster_written_than_remembered_does_not_skip() -> None:
-    fan_out = FanOut(3, recent_max=1)
+    fan_out = WatchHub(3, recent_max=1)
     history = RecordedHistory([event(2), event(3)])
     history.meanwhile = [(fan_out, event(revision)) for revision in range(4, 14)]
     async with watch(fan_out, after=1, history=history) as watching:
@@ -92,7 +92,7 @@ async def test_a_reader_of_history_faster_written_than_remembered_does_not_skip(
 
 
 async def test_lag_is_counted_in_events_not_yet_read() -> None:
-    fan_out = FanOut(REVISION_FIRST)
+    fan_out = WatchHub(REVISION_FIRST)
     watching = watch(fan_out, after=1, events_max=3)
     for revision in range(2, 12):
         fan_out.publish([event(revision)])
@@ -106,7 +106,7 @@ async def test_lag_is_counted_in_events_not_yet_read() -> None:
 
 
 async def test_a_lagged_watcher_is_fed_no_more() -> None:
-    fan_out = FanOut(REVISION_FIRST)
+    fan_out = WatchHub(REVISION_FIRST)
     watching = watch(fan_out, after=1, events_max=1)
     for revision in range(2, 10):
         fan_out.publish([event(revision)])
@@ -116,10 +116,10 @@ async def test_a_lagged_watcher_is_fed_no_more() -> None:
 
 
 async def test_a_jump_ends_who_watches_and_starts_afresh() -> None:
-    fan_out = FanOut(REVISION_FIRST)
+    fan_out = WatchHub(REVISION_FIRST)
     watching = watch(fan_out, after=1)
     fan_out.publish([event(2)])
-    fan_out.jump(10, Compacted(2, 10))
+    fan_out.skip_to(10, Compacted(2, 10))
     assert (await anext(watching))[0].revision == 2
     with pytest.raises(Compacted):
         await anext(watching)
@@ -129,7 +129,7 @@ async def test_a_jump_ends_who_watches_and_starts_afresh() -> None:
 
 
 async def test_the_end_reaches_a_read_that_waits() -> None:
-    fan_out = FanOut(REVISION_FIRST)
+    fan_out = WatchHub(REVISION_FIRST)
     reading = asyncio.create_task(anext(watch(fan_out, after=1)))
     await asyncio.sleep(0)
     fan_out.end(Unavailable("here", "gone"))
@@ -149,7 +149,7 @@ def large(revision: int, size: int) -> Event:
 
 
 def test_memory_is_bounded_by_the_size_of_events_as_by_their_number() -> None:
-    fan_out = FanOut(REVISION_FIRST, recent_max=10, recent_bytes_max=100)
+    fan_out = WatchHub(REVISION_FIRST, recent_max=10, recent_bytes_max=100)
     for revision in range(2, 102):
         fan_out.publish([large(revision, 40)])
         remembered = next(recent for after in range(102) if (recent := fan_out.recent(after)) is not None)
@@ -162,7 +162,7 @@ def test_memory_is_bounded_by_the_size_of_events_as_by_their_number() -> None:
 
 async def test_a_watcher_is_ended_when_what_waits_for_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BYTES_MAX", 100)
-    fan_out = FanOut(REVISION_FIRST)
+    fan_out = WatchHub(REVISION_FIRST)
     watcher = watch(fan_out, after=REVISION_FIRST)
     fan_out.publish([large(2, 500)])  # one is handed out however large it is
     assert [held.revision for held in await anext(watcher)] == [2]

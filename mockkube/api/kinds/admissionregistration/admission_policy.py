@@ -8,7 +8,15 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.catalogue import STATUS
-from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, repeated_indexes, required
+from mockkube.api.fields import (
+    FieldError,
+    duplicate,
+    find_duplicate_indexes,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.admissionregistration.admission_rules import (
     FAILURE_POLICIES,
@@ -16,9 +24,9 @@ from mockkube.api.kinds.admissionregistration.admission_rules import (
     PolicyExpressionCheck,
     accept,
     validate_conditions,
-    validate_match,
+    validate_match_resources,
 )
-from mockkube.api.kinds.admissionregistration.columns import _PARAMETER_KIND, POLICY_BINDING, _policy_cells
+from mockkube.api.kinds.admissionregistration.columns import PARAM_KIND_COLUMN, POLICY_BINDING, policy_cells
 from mockkube.api.kinds.admissionregistration.defaults import (
     default_policy,
     default_policy_binding,
@@ -29,9 +37,9 @@ from mockkube.api.printers.table import AGE, NAME, Printer, integer_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation import conditions
-from mockkube.api.validation.formats import formed, qualified, required_one_of, subdomain
+from mockkube.api.validation.formats import qualified, subdomain, validate_format, validate_required_one_of
 from mockkube.api.validation.labels import validate_label_selector
-from mockkube.api.validation.status_metadata import restore_metadata
+from mockkube.api.validation.status_metadata import reset_metadata_for_status
 
 ANNOTATIONS_MAX: Final = 20
 ANNOTATION_BYTES_MAX: Final = 5 * 1024
@@ -58,10 +66,10 @@ class ValidatingAdmissionPolicyStrategy(StaticNameStrategy, StatusStrategy):
     def __init__(self, check_expression: PolicyExpressionCheck = accept) -> None:
         self.check_expression = check_expression
 
-    def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored spec and metadata."""
-        super().prepare_status(new, old, judge)
-        restore_metadata(new, old)
+        super().prepare_for_status_update(new, old, judge)
+        reset_metadata_for_status(new, old)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate every field."""
@@ -94,7 +102,7 @@ class ValidatingAdmissionPolicyStrategy(StaticNameStrategy, StatusStrategy):
             detail = f"must not have more than {ANNOTATIONS_MAX} auditAnnotations"
             errors.append(invalid("spec.auditAnnotations", shown, detail))
         keys = [each.get("key", "") for each in annotations]
-        repeated = repeated_indexes(keys)
+        repeated = find_duplicate_indexes(keys)
         for index, each in enumerate(annotations):
             at = f"spec.auditAnnotations[{index}]"
             errors += _validate_audit_annotation(each, at, obj, check)
@@ -130,12 +138,12 @@ class MutatingAdmissionPolicyStrategy(StaticNameStrategy):
             errors.append(required("spec.mutations", "mutations must contain at least one item"))
         for index, mutation in enumerate(mutations):
             errors += _validate_mutation(mutation, f"spec.mutations[{index}]", obj, check)
-        return errors + required_one_of(
+        return errors + validate_required_one_of(
             spec.get("reinvocationPolicy"), "spec.reinvocationPolicy", REINVOCATION_POLICIES
         )
 
 
-class AdmissionPolicyBindingStrategy(StaticNameStrategy):
+class ValidatingAdmissionPolicyBindingStrategy(StaticNameStrategy):
     """Strategy of ValidatingAdmissionPolicyBinding."""
 
     tracks_generation = True
@@ -185,7 +193,7 @@ def _validate_policy_spec(
     if match is None:
         errors.append(required("spec.matchConstraints"))
     else:
-        errors += validate_match(match, "spec.matchConstraints")
+        errors += validate_match_resources(match, "spec.matchConstraints")
         if not match.get("resourceRules"):
             errors.append(required("spec.matchConstraints.resourceRules"))
         if operations:
@@ -213,15 +221,15 @@ def _validate_param_kind(kind: ReadOnlyObject, at: str) -> list[FieldError]:
         errors.append(invalid(f"{at}.apiVersion", api_version, f"unexpected GroupVersion string: {api_version}"))
     else:
         group, _, version = api_version.rpartition("/")
-        messages = names.dns_subdomain(group) if group else []
+        messages = names.check_dns_subdomain(group) if group else []
         if messages:
             errors.append(invalid(f"{at}.apiVersion", group, ",".join(messages)))
-        messages = names.dns1035_label(version)
+        messages = names.check_dns1035_label(version)
         if not version:
             errors.append(invalid(f"{at}.apiVersion", api_version, "version must be specified"))
         elif messages:
             errors.append(invalid(f"{at}.apiVersion", version, ",".join(messages)))
-    messages = names.dns1035_label(name.lower())
+    messages = names.check_dns1035_label(name.lower())
     if not name:
         errors.append(required(f"{at}.kind"))
     elif messages:
@@ -295,7 +303,7 @@ def _validate_mutation(
 ) -> list[FieldError]:
     kind = mutation.get("patchType", "")
     if kind not in _PATCH_TYPES:
-        return required_one_of(kind, f"{at}.patchType", tuple(_PATCH_TYPES))
+        return validate_required_one_of(kind, f"{at}.patchType", tuple(_PATCH_TYPES))
     name = _PATCH_TYPES[kind]
     (other,) = (field for field in _PATCH_TYPES.values() if field != name)
     errors: list[FieldError] = []
@@ -318,7 +326,7 @@ def _validate_binding(spec: ReadOnlyObject) -> list[FieldError]:
     if spec.get("paramRef") is not None:
         errors += _validate_param_ref(spec["paramRef"], "spec.paramRef")
     if spec.get("matchResources") is not None:
-        errors += validate_match(spec["matchResources"], "spec.matchResources")
+        errors += validate_match_resources(spec["matchResources"], "spec.matchResources")
     return errors
 
 
@@ -334,7 +342,7 @@ def _validate_mutating_binding(spec: ReadOnlyObject) -> list[FieldError]:
 def _validate_param_ref(reference: ReadOnlyObject, at: str) -> list[FieldError]:
     name, selector = reference.get("name", ""), reference.get("selector")
     both = "name and selector are mutually exclusive"
-    errors = formed(name, f"{at}.name", names.path_segment) if name else []
+    errors = validate_format(name, f"{at}.name", names.check_path_segment) if name else []
     if name and selector is not None:
         errors.append(forbidden(f"{at}.name", both))
     if selector is not None:
@@ -344,13 +352,13 @@ def _validate_param_ref(reference: ReadOnlyObject, at: str) -> list[FieldError]:
     if not name and selector is None:
         errors.append(required(at, "one of name or selector must be specified"))
     action, at = reference.get("parameterNotFoundAction"), f"{at}.parameterNotFoundAction"
-    return errors + required_one_of(action, at, ("Deny", "Allow"))
+    return errors + validate_required_one_of(action, at, ("Deny", "Allow"))
 
 
 def _validate_validation_actions(actions: list[str]) -> list[FieldError]:
     at = "spec.validationActions"
     errors = []
-    repeated = repeated_indexes(actions)
+    repeated = find_duplicate_indexes(actions)
     for index, action in enumerate(actions):
         if action not in _ACTIONS:
             errors.append(not_supported(f"{at}[{index}]", action, _ACTIONS))
@@ -377,10 +385,10 @@ def _validate_status(obj: ReadOnlyObject) -> list[FieldError]:
 
 
 VALIDATING_POLICY = Printer(
-    (NAME, integer_column("Validations", "Number of validations."), _PARAMETER_KIND, AGE), _policy_cells("validations")
+    (NAME, integer_column("Validations", "Number of validations."), PARAM_KIND_COLUMN, AGE), policy_cells("validations")
 )
 MUTATING_POLICY = Printer(
-    (NAME, integer_column("Mutations", "Number of mutations."), _PARAMETER_KIND, AGE), _policy_cells("mutations")
+    (NAME, integer_column("Mutations", "Number of mutations."), PARAM_KIND_COLUMN, AGE), policy_cells("mutations")
 )
 
 MUTATING_ADMISSION_POLICY_KIND: Final = Kind(
@@ -428,7 +436,7 @@ VALIDATING_ADMISSION_POLICY_BINDING_KIND: Final = Kind(
     namespaced=False,
     categories=("api-extensions",),
     versions=("v1", "v1beta1"),
-    strategy=lambda _: AdmissionPolicyBindingStrategy(),
+    strategy=lambda _: ValidatingAdmissionPolicyBindingStrategy(),
     defaults=dict.fromkeys(("v1", "v1beta1"), default_policy_binding),
     printer=POLICY_BINDING,
 )

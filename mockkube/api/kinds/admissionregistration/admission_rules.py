@@ -4,9 +4,17 @@ from collections.abc import Callable
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.fields import FieldError, duplicate, invalid, not_supported, repeated_indexes, required, too_many
+from mockkube.api.fields import (
+    FieldError,
+    duplicate,
+    find_duplicate_indexes,
+    invalid,
+    not_supported,
+    required,
+    too_many,
+)
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.formats import formed, qualified
+from mockkube.api.validation.formats import qualified, validate_format
 from mockkube.api.validation.labels import validate_label_selector
 
 CONDITIONS_MAX: Final = 64
@@ -80,7 +88,7 @@ def _validate_resources(resources: list[str], at: str) -> list[FieldError]:
     return errors
 
 
-def validate_match(match: ReadOnlyObject, at: str) -> list[FieldError]:
+def validate_match_resources(match: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate the match resources of a policy or binding."""
     policy = match.get("matchPolicy")
     errors: list[FieldError] = []
@@ -100,10 +108,10 @@ def validate_match(match: ReadOnlyObject, at: str) -> list[FieldError]:
 def _validate_named_rule_with_operations(rule: ReadOnlyObject, at: str) -> list[FieldError]:
     errors: list[FieldError] = []
     resource_names = rule.get("resourceNames") or []
-    repeated = repeated_indexes(resource_names)
+    repeated = find_duplicate_indexes(resource_names)
     for index, name in enumerate(resource_names):
         here = f"{at}.resourceNames[{index}]"
-        errors += formed(name, here, names.path_segment)
+        errors += validate_format(name, here, names.check_path_segment)
         if index in repeated:
             errors.append(duplicate(here, name))
     return errors + validate_rule(rule, at)

@@ -14,7 +14,7 @@ def webhook_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     return [name_of(obj), len(elements(obj, "webhooks")), age(obj, now)]
 
 
-def _policy_cells(rules: str) -> Callable[[ReadOnlyObject, datetime], list[Cell]]:
+def policy_cells(rules: str) -> Callable[[ReadOnlyObject, datetime], list[Cell]]:
     """Return a function that renders the table cells of a policy; `rules` is the spec field that is counted."""
 
     def cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
@@ -60,7 +60,7 @@ def _format_selector_struct(selector: ReadOnlyObject) -> str:
     )
 
 
-_PARAMETER_KIND = text_column("ParamKind", "The kind of the parameters.")
+PARAM_KIND_COLUMN = text_column("ParamKind", "The kind of the parameters.")
 
 WEBHOOK_CONFIGURATION = Printer((NAME, integer_column("Webhooks", "Number of webhooks."), AGE), webhook_cells)
 

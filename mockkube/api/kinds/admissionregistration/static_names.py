@@ -9,10 +9,10 @@ from mockkube.api.fields import FieldError, invalid, quoted
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
 
-SUFFIX: Final = ".static.k8s.io"
+STATIC_SUFFIX: Final = ".static.k8s.io"
 GATE: Final = "ManifestBasedAdmissionControlConfig"
 _RESERVED_NAME_DETAIL: Final = (
-    f"names ending with {quoted(SUFFIX)} are reserved for static manifest-based configurations and cannot be managed "
+    f"names ending with {quoted(STATIC_SUFFIX)} are reserved for static manifest-based configurations and cannot be managed "
     "via the API"
 )
 
@@ -23,11 +23,11 @@ class StaticNameStrategy(Strategy):
     # Upstream does not check the finalizers of this group's kinds.
     native = False
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about a reserved name unless it is rejected anyway."""
         return [] if judge.caps.enabled(GATE) else _warnings(obj)
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about a reserved name."""
         # An object that has such a name already stays writable, so an update only warns, whether the gate is on or off.
         return _warnings(new)
@@ -36,9 +36,11 @@ class StaticNameStrategy(Strategy):
 def static_name_errors(obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
     """Reject a reserved name where the server reads manifests."""
     name = obj["metadata"].get("name", "")
-    is_reserved = judge.caps.enabled(GATE) and name.endswith(SUFFIX)
+    is_reserved = judge.caps.enabled(GATE) and name.endswith(STATIC_SUFFIX)
     return [invalid("metadata.name", name, _RESERVED_NAME_DETAIL)] if is_reserved else []
 
 
 def _warnings(obj: ReadOnlyObject) -> list[str]:
-    return [f"metadata.name: {_RESERVED_NAME_DETAIL}"] if obj["metadata"].get("name", "").endswith(SUFFIX) else []
+    return (
+        [f"metadata.name: {_RESERVED_NAME_DETAIL}"] if obj["metadata"].get("name", "").endswith(STATIC_SUFFIX) else []
+    )

@@ -23,8 +23,8 @@ from mockkube.api.kinds.admissionregistration.defaults import default_mutating_w
 from mockkube.api.kinds.admissionregistration.static_names import StaticNameStrategy, static_name_errors
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
-from mockkube.api.validation.webhooks import is_recognized, validate_client, validate_review_versions
+from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector
+from mockkube.api.validation.webhooks import has_recognized_version, validate_client_config, validate_review_versions
 
 _SELECTORS: Final = ("namespaceSelector", "objectSelector")
 _NO_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
@@ -42,22 +42,22 @@ class _WebhookValidationOptions:
     labels: bool = False
 
 
-class WebhookConfigurationStrategy(StaticNameStrategy):
+class ValidatingWebhookConfigurationStrategy(StaticNameStrategy):
     """Strategy of ValidatingWebhookConfiguration."""
 
     allow_unconditional_update = False
-    reinvokes = False
+    allows_reinvocation = False
 
     def __init__(self, check_expression: PolicyExpressionCheck = accept) -> None:
         self.check_expression = check_expression
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Set the first generation."""
         # The generation counts changes of `webhooks`: these kinds have no spec, which is what the generic strategy
         # compares.
         obj["metadata"]["generation"] = 1
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Raise the generation when the webhooks change."""
         if new.get("webhooks") != old.get("webhooks"):
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
@@ -101,25 +101,25 @@ class WebhookConfigurationStrategy(StaticNameStrategy):
             selector, here = hook.get(name), f"{at}.{name}"
             errors += validate_label_selector(selector, here, allow_invalid_values=leniency.labels)
         policy = hook.get("reinvocationPolicy")
-        if self.reinvokes and policy is not None and policy not in REINVOCATION_POLICIES:
+        if self.allows_reinvocation and policy is not None and policy not in REINVOCATION_POLICIES:
             errors.append(not_supported(f"{at}.reinvocationPolicy", policy, REINVOCATION_POLICIES))
-        errors += validate_client(hook.get("clientConfig") or {}, f"{at}.clientConfig")
+        errors += validate_client_config(hook.get("clientConfig") or {}, f"{at}.clientConfig")
         if leniency.conditions:
             return errors
         conditions = hook.get("matchConditions")
         return errors + validate_conditions(conditions, f"{at}.matchConditions", obj, self.check_expression)
 
 
-class MutatingWebhookConfigurationStrategy(WebhookConfigurationStrategy):
+class MutatingWebhookConfigurationStrategy(ValidatingWebhookConfigurationStrategy):
     """Strategy of MutatingWebhookConfiguration."""
 
-    reinvokes = True
+    allows_reinvocation = True
 
 
 def _validate_name(name: str, at: str) -> list[FieldError]:
     if not name:
         return [required(at)]
-    complaints = names.dns_subdomain(name)
+    complaints = names.check_dns_subdomain(name)
     if complaints:
         return [invalid(at, name, ",".join(complaints))]
     detail = "should be a domain with at least three segments separated by dots"
@@ -147,9 +147,9 @@ def _update_options(new: ReadOnlyObject, old: ReadOnlyObject) -> _WebhookValidat
     return _WebhookValidationOptions(
         conditions=conditions == [hook.get("matchConditions") for hook in old_hooks],
         side_effects=any(hook.get("sideEffects") not in _NO_SIDE_EFFECTS for hook in old_hooks),
-        versions=any(each and not is_recognized(each) for each in versions),
+        versions=any(each and not has_recognized_version(each) for each in versions),
         names=len(set(old_names)) < len(old_names),
-        labels=any(selector_is_invalid(hook.get(name)) for hook in old_hooks for name in _SELECTORS),
+        labels=any(is_invalid_selector(hook.get(name)) for hook in old_hooks for name in _SELECTORS),
     )
 
 
@@ -169,7 +169,7 @@ VALIDATING_WEBHOOK_CONFIGURATION_KIND: Final = Kind(
     "validatingwebhookconfigurations",
     namespaced=False,
     categories=("api-extensions",),
-    strategy=lambda dependencies: WebhookConfigurationStrategy(dependencies.policy_expression),
+    strategy=lambda dependencies: ValidatingWebhookConfigurationStrategy(dependencies.policy_expression),
     defaults={"v1": default_validating_webhooks},
     printer=WEBHOOK_CONFIGURATION,
 )

@@ -80,11 +80,13 @@ def validate_root(schema: ReadOnlyObject, at: str) -> list[FieldError]:
             if value != "object":
                 return [invalid(f"{at}.type", value, _ONLY_OBJECT_DETAIL)]
         elif go not in _ALLOWED_AT_ROOT:
-            return [invalid(at, schema_form(schema), f"only [{' '.join(_ALLOWED_AT_ROOT)}] {_ONLY_FIELDS_DETAIL}")]
+            return [
+                invalid(at, to_internal_schema(schema), f"only [{' '.join(_ALLOWED_AT_ROOT)}] {_ONLY_FIELDS_DETAIL}")
+            ]
     return []
 
 
-def schema_form(schema: ReadOnlyObject) -> dict[str, Any]:
+def to_internal_schema(schema: ReadOnlyObject) -> dict[str, Any]:
     """Return a schema as error messages print it: every field, under its Go name."""
     return {go: _convert_field(name, schema.get(name), empty) for go, name, empty in _FIELDS}
 
@@ -98,23 +100,23 @@ def _identity(value: Any) -> Any:
 
 
 def _convert_list(schemas: list[ReadOnlyObject]) -> list[dict[str, Any]]:
-    return [schema_form(schema) for schema in schemas]
+    return [to_internal_schema(schema) for schema in schemas]
 
 
 def _convert_map(schemas: Mapping[str, ReadOnlyObject]) -> dict[str, Any]:
-    return {name: schema_form(schema) for name, schema in sorted(schemas.items())}
+    return {name: to_internal_schema(schema) for name, schema in sorted(schemas.items())}
 
 
 def _convert_schema_or_array(value: Any, many: str = "JSONSchemas") -> dict[str, Any]:
     if isinstance(value, list):
         return {"Schema": None, many: _convert_list(value) if many == "JSONSchemas" else value}
-    return {"Schema": schema_form(value), many: None}
+    return {"Schema": to_internal_schema(value), many: None}
 
 
 def _convert_schema_or_bool(value: Any) -> dict[str, Any]:
     if isinstance(value, bool):
         return {"Allows": value, "Schema": None}
-    return {"Allows": True, "Schema": schema_form(value)}
+    return {"Allows": True, "Schema": to_internal_schema(value)}
 
 
 def _convert_rules(rules: list[ReadOnlyObject]) -> list[dict[str, Any]]:
@@ -134,7 +136,7 @@ def _convert_rules(rules: list[ReadOnlyObject]) -> list[dict[str, Any]]:
 _CONVERTERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "items": _convert_schema_or_array,
     **dict.fromkeys(("allOf", "oneOf", "anyOf"), _convert_list),
-    "not": schema_form,
+    "not": to_internal_schema,
     **dict.fromkeys(("properties", "patternProperties", "definitions"), _convert_map),
     **dict.fromkeys(("additionalProperties", "additionalItems"), _convert_schema_or_bool),
     "dependencies": lambda value: {

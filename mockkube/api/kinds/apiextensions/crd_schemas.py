@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from mockkube.api.fields import FieldError, forbidden, invalid, keyed, not_supported, repeated_indexes, required
+from mockkube.api.fields import FieldError, find_duplicate_indexes, forbidden, invalid, keyed, not_supported, required
 from mockkube.api.kinds.apiextensions.structural_schemas import EMBEDDED, PRESERVE, properties, validate_structural
 from mockkube.api.strategy import Judge
 from mockkube.api.types import ReadOnlyObject
@@ -36,7 +36,7 @@ class _SchemaPosition:
 
     root: bool = False
     # Reason why a default is forbidden here; None where it is allowed.
-    no_default: str | None = None
+    default_forbidden_reason: str | None = None
     in_metadata: bool = False
 
 
@@ -72,8 +72,8 @@ def _validate_supported(schema: ReadOnlyObject, at: str, place: _SchemaPosition)
     kind = schema.get("type", "")
     if kind and kind not in _TYPES:
         yield not_supported(f"{at}.type", kind, _TYPES)
-    if "default" in schema and place.no_default is not None:
-        yield forbidden(f"{at}.default", f"must not be set {place.no_default}")
+    if "default" in schema and place.default_forbidden_reason is not None:
+        yield forbidden(f"{at}.default", f"must not be set {place.default_forbidden_reason}")
     for name in _UNSUPPORTED:
         if schema.get(name):
             yield forbidden(f"{at}.{name}", f"{name} is not supported")
@@ -90,14 +90,16 @@ def _validate_children(schema: ReadOnlyObject, at: str, here: _SchemaPosition) -
     additional = schema.get("additionalProperties")
     if isinstance(additional, dict):
         reason = "inside additionalProperties applying to object metadata"
-        inner = replace(place, no_default=reason) if place.in_metadata else place
+        inner = replace(place, default_forbidden_reason=reason) if place.in_metadata else place
         yield from _validate_node(additional, f"{at}.additionalProperties", inner)
     for name, each in properties(schema).items():
         inner = place
         # The server itself fills in kind, apiVersion and metadata, so a schema must not give them defaults at the root.
         if is_object_root and name in _META_FIELDS:
             inner = replace(
-                place, in_metadata=True, no_default=f"in top-level {name}" if here.root else place.no_default
+                place,
+                in_metadata=True,
+                default_forbidden_reason=f"in top-level {name}" if here.root else place.default_forbidden_reason,
             )
         yield from _validate_node(each, keyed(f"{at}.properties", name), inner)
     if schema.get("not") is not None:
@@ -167,7 +169,7 @@ def _validate_map_keys(
             f"{at}.items.type", items.get("type", ""), f"must be object if parent array's {_LIST_TYPE} is map"
         )
         return
-    repeated = repeated_indexes(keys)
+    repeated = find_duplicate_indexes(keys)
     for index, key in enumerate(keys):
         field = properties(items).get(key)
         if field is None:

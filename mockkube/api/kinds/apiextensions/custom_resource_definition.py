@@ -14,12 +14,12 @@ from mockkube.api.custom import formats
 from mockkube.api.fields import (
     FieldError,
     duplicate,
+    find_duplicate_indexes,
     forbidden,
     invalid,
     keyed,
     not_supported,
     quoted,
-    repeated_indexes,
     required,
     too_many,
 )
@@ -31,8 +31,8 @@ from mockkube.api.kinds.apiregistration.api_service import default_service_port
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.conditions import is_true
-from mockkube.api.validation.formats import immutable, required_one_of
-from mockkube.api.validation.webhooks import is_recognized, validate_client, validate_review_versions
+from mockkube.api.validation.formats import immutable, validate_required_one_of
+from mockkube.api.validation.webhooks import has_recognized_version, validate_client_config, validate_review_versions
 from mockkube.features.capabilities import Capabilities
 
 
@@ -57,8 +57,8 @@ def _default_names(names: Object) -> None:
         names.setdefault("listKind", f"{kind}List")
 
 
-APPROVAL: Final = "api-approved.kubernetes.io"
-SELECTABLE_MAX: Final = 8
+APPROVAL_ANNOTATION: Final = "api-approved.kubernetes.io"
+SELECTABLE_FIELDS_MAX: Final = 8
 _APPROVAL_PAGE: Final = "see https://github.com/kubernetes/enhancements/pull/1111"
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
@@ -87,14 +87,14 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         """Return the fields that a Go server writes even when they are empty."""
         return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": None}
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Reset the status, with the storage version as the only stored version."""
-        super().prepare_create(obj, judge)
+        super().prepare_for_create(obj, judge)
         _record_storage_version(obj)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored status and record a new storage version."""
-        super().prepare_update(new, old, judge)
+        super().prepare_for_update(new, old, judge)
         if judge.subresource != "status":
             _record_storage_version(new)
 
@@ -123,11 +123,11 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
         errors += _validate_stored_versions(new) + _validate_api_approval(new, old)
         return errors + _validate_preserve_unknown_fields(spec, before)
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about formats that the server does not validate."""
         return [f"unrecognized format {quoted(form)}" for form in _unknown_formats(obj, judge)]
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about unknown formats that the stored CRD did not have."""
         if judge.subresource == "status":
             return []
@@ -137,7 +137,7 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
     def _validate_spec(self, spec: ReadOnlyObject, before: ReadOnlyObject | None, judge: Judge) -> list[FieldError]:
         versions, shared = spec.get("versions") or [], _hoisted_fields(spec)
         errors = _validate_group(spec.get("group", ""))
-        errors += required_one_of(spec.get("scope"), "spec.scope", ("Cluster", "Namespaced"))
+        errors += validate_required_one_of(spec.get("scope"), "spec.scope", ("Cluster", "Namespaced"))
         missing = [index for index, version in enumerate(versions) if _schema_of(version) is None]
         errors += [required(f"spec.versions[{index}].schema.openAPIV3Schema") for index in missing]
         if spec.get("preserveUnknownFields") and any(_has_default(_schema_of(version)) for version in versions):
@@ -160,7 +160,7 @@ class CustomResourceDefinitionStrategy(StatusStrategy):
     def _validate_version(
         self, version: ReadOnlyObject, at: str, shared: set[str], before: ReadOnlyObject | None, judge: Judge
     ) -> list[FieldError]:
-        name, messages = version.get("name", ""), names.dns1035_label(version.get("name", ""))
+        name, messages = version.get("name", ""), names.check_dns1035_label(version.get("name", ""))
         errors = [invalid(f"{at}.name", name, ",".join(messages))] if messages else []
         errors += _validate_deprecation_warning(version, f"{at}.deprecationWarning")
         return errors + self._validate_version_fields(version, at, set(_HOISTED_FIELDS) - shared, before, judge)
@@ -216,7 +216,7 @@ def _record_storage_version(obj: Object) -> None:
 
 
 def _validate_group(group: str) -> list[FieldError]:
-    messages = names.dns_subdomain(group)
+    messages = names.check_dns_subdomain(group)
     if not group:
         return [required("spec.group")]
     if messages:
@@ -270,7 +270,7 @@ def _validate_names(own: ReadOnlyObject, at: str) -> list[FieldError]:
     for name in ("plural", "singular"):
         errors += _validate_label(own.get(name, ""), f"{at}.{name}") if own.get(name) else []
     for name in ("kind", "listKind"):
-        messages = names.dns1035_label(own.get(name, "").lower())
+        messages = names.check_dns1035_label(own.get(name, "").lower())
         if own.get(name) and messages:
             detail = f"may have mixed case, but should otherwise match: {','.join(messages)}"
             errors.append(invalid(f"{at}.{name}", own[name], detail))
@@ -284,7 +284,7 @@ def _validate_names(own: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def _validate_label(value: str, at: str) -> list[FieldError]:
-    messages = names.dns1035_label(value)
+    messages = names.check_dns1035_label(value)
     return [invalid(at, value, ",".join(messages))] if messages else []
 
 
@@ -346,7 +346,7 @@ def _validate_selectable_fields(fields: list[ReadOnlyObject], schema: ReadOnlyOb
         if path in seen:
             errors.append(duplicate(here, path))
         seen.add(path)
-    return [*errors, too_many(at, len(seen), SELECTABLE_MAX)] if len(seen) > SELECTABLE_MAX else errors
+    return [*errors, too_many(at, len(seen), SELECTABLE_FIELDS_MAX)] if len(seen) > SELECTABLE_FIELDS_MAX else errors
 
 
 class _PathError(ValueError):
@@ -389,9 +389,9 @@ def _validate_conversion(spec: ReadOnlyObject, before: ReadOnlyObject | None) ->
     if client is None:
         errors.append(required(f"{at}.webhookClientConfig", "required when strategy is set to Webhook"))
     else:
-        errors += validate_client(client, f"{at}.webhookClientConfig")
+        errors += validate_client_config(client, f"{at}.webhookClientConfig")
     stored = (((before or {}).get("conversion") or {}).get("webhook") or {}).get("conversionReviewVersions") or []
-    recognized = not stored or is_recognized(stored)
+    recognized = not stored or has_recognized_version(stored)
     return errors + validate_review_versions(
         versions, f"{at}.conversionReviewVersions", missing="", recognized=recognized
     )
@@ -403,7 +403,7 @@ def _validate_stored_versions(obj: ReadOnlyObject) -> list[FieldError]:
         return [invalid(at, None, "must have at least one stored version")]
     versions = obj["spec"].get("versions") or []
     names = [each.get("name", "") for each in versions]
-    known, repeated = set(names), repeated_indexes(names)
+    known, repeated = set(names), find_duplicate_indexes(names)
     not_stored = [
         each["name"]
         for index, each in enumerate(versions)
@@ -451,8 +451,8 @@ def _validate_api_approval(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> l
     # A CRD whose approval was missing or invalid before stays writable.
     if old is not None and _approval_state(text) == _approval_state(_approval(old)):
         return []
-    at = keyed("metadata.annotations", APPROVAL)
-    detail = f"protected groups must have approval annotation {quoted(APPROVAL)}"
+    at = keyed("metadata.annotations", APPROVAL_ANNOTATION)
+    detail = f"protected groups must have approval annotation {quoted(APPROVAL_ANNOTATION)}"
     match _approval_state(text):
         case "missing":
             return [required(at, f"{detail}, {_APPROVAL_PAGE}")]
@@ -464,7 +464,7 @@ def _validate_api_approval(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> l
 
 
 def _approval(obj: ReadOnlyObject) -> str:
-    return str((obj["metadata"].get("annotations") or {}).get(APPROVAL, ""))
+    return str((obj["metadata"].get("annotations") or {}).get(APPROVAL_ANNOTATION, ""))
 
 
 def _approval_state(text: str) -> str:

@@ -46,11 +46,11 @@ class APIServiceStrategy(StatusStrategy):
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Validate the name as a path segment; validation of the object compares it with the spec."""
-        return names.path_segment(name)
+        return names.check_path_segment(name)
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Reset the status; an APIService without a service is available immediately."""
-        super().prepare_create(obj, judge)
+        super().prepare_for_create(obj, judge)
         # No server has to be reached for a local APIService, so it is available from the beginning.
         if (obj.get("spec") or {}).get("service") is None:
             local = {
@@ -62,9 +62,9 @@ class APIServiceStrategy(StatusStrategy):
             }
             obj["status"] = {"conditions": [local]}
 
-    def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored spec and most of the stored metadata."""
-        super().prepare_status(new, old, judge)
+        super().prepare_for_status_update(new, old, judge)
         restore(new["metadata"], old["metadata"], "labels", "annotations", "finalizers", "ownerReferences")
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
@@ -73,7 +73,7 @@ class APIServiceStrategy(StatusStrategy):
         group, version, name = spec.get("group", ""), spec.get("version", ""), obj["metadata"].get("name", "")
         errors = []
         # Upstream reports this from the name validation, after the check of the path segment and only if that passes.
-        if name and name != f"{version}.{group}" and not names.path_segment(name):
+        if name and name != f"{version}.{group}" and not names.check_path_segment(name):
             detail = f'must be `spec.version+"."+spec.group`: "{version}.{group}"'
             errors.append(invalid("metadata.name", name, detail))
         return errors + _validate_version(group, version) + _validate_priorities_and_service(spec)
@@ -92,8 +92,8 @@ def _validate_version(group: str, version: str) -> list[FieldError]:
     if not group and version != "v1":
         errors.append(required("spec.group", "only v1 may have an empty group and it better be legacy kube"))
     if group:
-        errors += [invalid("spec.group", group, text) for text in names.dns_subdomain(group)]
-    return errors + [invalid("spec.version", version, text) for text in names.dns1035_label(version)]
+        errors += [invalid("spec.group", group, text) for text in names.check_dns_subdomain(group)]
+    return errors + [invalid("spec.version", version, text) for text in names.check_dns1035_label(version)]
 
 
 def _validate_priorities_and_service(spec: ReadOnlyObject) -> list[FieldError]:

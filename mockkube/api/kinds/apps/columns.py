@@ -6,7 +6,7 @@ from datetime import datetime
 from mockkube.api.printers.ages import age
 from mockkube.api.printers.lists import containers
 from mockkube.api.printers.reading import name_of, number, section
-from mockkube.api.printers.table import AGE, NAME, SELECTOR, WORKLOAD, Cell, integer_column, text_column
+from mockkube.api.printers.table import AGE, NAME, SELECTOR, WORKLOAD_COLUMNS, Cell, integer_column, text_column
 from mockkube.api.types import ReadOnlyObject
 
 _READY = text_column("Ready", "Ready pods, of the desired ones.")
@@ -26,7 +26,7 @@ def _ready(obj: ReadOnlyObject) -> str:
     return f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}"
 
 
-def _replica_cells(obj: ReadOnlyObject, now: datetime, selector: str) -> list[Cell]:
+def replica_cells(obj: ReadOnlyObject, now: datetime, selector: str) -> list[Cell]:
     """Return the table cells of a ReplicaSet or ReplicationController."""
     current = _numbers(obj, "status", "replicas", "readyReplicas")
     return [name_of(obj), number(obj, "spec", "replicas"), *current, age(obj, now), *_template(obj), selector]
@@ -38,6 +38,6 @@ _REPLICAS = (
     integer_column("Current", "Number of existing pods."),
     integer_column("Ready", "Pods that are ready."),
     AGE,
-    *WORKLOAD,
+    *WORKLOAD_COLUMNS,
     SELECTOR,
 )

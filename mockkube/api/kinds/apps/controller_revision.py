@@ -14,7 +14,7 @@ from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_col
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import immutable
-from mockkube.api.validation.numbers import nonnegative
+from mockkube.api.validation.numbers import validate_nonnegative
 
 
 class ControllerRevisionStrategy(Strategy):
@@ -22,7 +22,7 @@ class ControllerRevisionStrategy(Strategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Require data: a JSON object."""
-        errors, data = nonnegative(obj.get("revision"), "revision"), obj.get("data")
+        errors, data = validate_nonnegative(obj.get("revision"), "revision"), obj.get("data")
         if data is None:
             errors.append(required("data", "data is mandatory"))
         elif not isinstance(data, dict):
@@ -31,7 +31,7 @@ class ControllerRevisionStrategy(Strategy):
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the revision and reject changed data."""
-        return nonnegative(new.get("revision"), "revision") + immutable(new, old, "data")
+        return validate_nonnegative(new.get("revision"), "revision") + immutable(new, old, "data")
 
 
 def controller_revision_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:

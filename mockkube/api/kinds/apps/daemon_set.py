@@ -7,37 +7,51 @@ from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, not_supported, required
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.apps.columns import _numbers, _template
-from mockkube.api.kinds.apps.deployment import selector_kept
+from mockkube.api.kinds.apps.deployment import validate_selector_unchanged
 from mockkube.api.kinds.apps.pod_owners import (
-    MISFIT,
-    REVISIONS_DEFAULT,
-    PodOwnerStrategy,
-    TemplateRules,
-    empty_selector,
+    REVISION_HISTORY_LIMIT_DEFAULT,
+    SELECTOR_MISMATCH,
+    PodTemplateOwnerStrategy,
+    TemplateValidator,
+    empty_selector_error,
     fits,
     is_empty,
     template_labels,
     template_warnings,
-    validate_always_running,
-    validate_collisions,
+    validate_collision_count,
+    validate_restart_policy_always,
 )
 from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.printers.ages import age
 from mockkube.api.printers.labels import format_labels, format_selector
 from mockkube.api.printers.reading import name_of, section
-from mockkube.api.printers.table import AGE, NAME, SELECTOR, WORKLOAD, Cell, Printer, integer_column, text_column
+from mockkube.api.printers.table import (
+    AGE,
+    NAME,
+    SELECTOR,
+    WORKLOAD_COLUMNS,
+    Cell,
+    Printer,
+    integer_column,
+    text_column,
+)
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.internal_form import Shape, internal, optional
-from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
-from mockkube.api.validation.numbers import amount, at_most_100_percent, int_or_percent, nonnegatives
+from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector
+from mockkube.api.validation.numbers import (
+    amount,
+    validate_at_most_100_percent,
+    validate_int_or_percent,
+    validate_nonnegative_fields,
+)
 from mockkube.features.capabilities import Capabilities
 
 
 def default_daemon_set(daemon_set: Object, caps: Capabilities) -> None:
     """Default to a rolling update of one pod at a time."""
     spec = daemon_set.setdefault("spec", {})
-    spec.setdefault("revisionHistoryLimit", REVISIONS_DEFAULT)
+    spec.setdefault("revisionHistoryLimit", REVISION_HISTORY_LIMIT_DEFAULT)
     strategy = spec.setdefault("updateStrategy", {})
     if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
         rolling = strategy.setdefault("rollingUpdate", {})
@@ -48,7 +62,7 @@ def default_daemon_set(daemon_set: Object, caps: Capabilities) -> None:
 
 # spec.templateGeneration of the internal type; apps/v1 has no such field and keeps it in this annotation. upstream
 # 1.36: pkg/apis/apps/v1/conversion.go
-TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+TEMPLATE_GENERATION_ANNOTATION: Final = "deprecated.daemonset.template.generation"
 _COUNTS: Final = (
     *("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration"),
     *("updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount"),
@@ -57,7 +71,7 @@ _ROLLING: Final[Shape] = (("MaxUnavailable", "maxUnavailable", 0), ("MaxSurge", 
 _STRATEGY: Final[Shape] = (("Type", "type", ""), ("RollingUpdate", "rollingUpdate", optional(_ROLLING)))
 
 
-class DaemonSetStrategy(PodOwnerStrategy):
+class DaemonSetStrategy(PodTemplateOwnerStrategy):
     """Strategy of DaemonSet; counts versions of the pod template in an annotation."""
 
     def empty_status(self) -> Object:
@@ -65,14 +79,14 @@ class DaemonSetStrategy(PodOwnerStrategy):
         names = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
         return dict.fromkeys(names, 0)
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Reset the status and start with the first version of the template."""
-        super().prepare_create(obj, judge)
+        super().prepare_for_create(obj, judge)
         _set_template_generation(obj, max(_template_generation(obj), 1))
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored status; count versions of the template."""
-        super().prepare_update(new, old, judge)
+        super().prepare_for_update(new, old, judge)
         changed = new["spec"].get("template") != old["spec"].get("template")
         _set_template_generation(new, _template_generation(old) + changed)
 
@@ -84,14 +98,14 @@ class DaemonSetStrategy(PodOwnerStrategy):
         """Validate the spec and that the selector is unchanged, or the counts of the status."""
         if judge.subresource == "status":
             status = new.get("status") or {}
-            return nonnegatives(status, "status", *_COUNTS) + validate_collisions(new, old)
-        return selector_kept(new, old) + _validate_spec(new, old, self.rules(judge))
+            return validate_nonnegative_fields(status, "status", *_COUNTS) + validate_collision_count(new, old)
+        return validate_selector_unchanged(new, old) + _validate_spec(new, old, self.rules(judge))
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about the pod template."""
         return template_warnings(obj, judge)
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about the pod template when it changed."""
         if judge.subresource == "status" or _template_generation(new) == _template_generation(old):
             return []
@@ -99,32 +113,34 @@ class DaemonSetStrategy(PodOwnerStrategy):
 
 
 def _template_generation(obj: ReadOnlyObject) -> int:
-    text = (obj["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "")
+    text = (obj["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION_ANNOTATION, "")
     return int(text) if text.lstrip("+-").isdigit() else 0
 
 
 def _set_template_generation(obj: Object, number: int) -> None:
     metadata = obj["metadata"]
-    metadata["annotations"] = {**(metadata.get("annotations") or {}), TEMPLATE_GENERATION: str(number)}
+    metadata["annotations"] = {**(metadata.get("annotations") or {}), TEMPLATE_GENERATION_ANNOTATION: str(number)}
 
 
-def _validate_spec(obj: ReadOnlyObject, old: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
+def _validate_spec(obj: ReadOnlyObject, old: ReadOnlyObject | None, rules: TemplateValidator) -> list[FieldError]:
     spec, before = obj["spec"], old["spec"] if old else None
     selector, template, at = spec.get("selector"), spec.get("template") or {}, "spec.template"
     # Selectors with invalid label values were accepted once; a stored one must stay writable.
-    lenient = before is not None and selector_is_invalid(before.get("selector"))
+    lenient = before is not None and is_invalid_selector(before.get("selector"))
     errors = validate_label_selector(selector, "spec.selector", allow_invalid_values=lenient)
     # A selector that does not parse gives None; its own errors are reported above.
     if fits(selector, template) is False:
-        errors.append(invalid(f"{at}.metadata.labels", template_labels(template), MISFIT))
+        errors.append(invalid(f"{at}.metadata.labels", template_labels(template), SELECTOR_MISMATCH))
     if is_empty(selector):
-        errors.append(empty_selector(selector or {}, "spec.selector", "daemonset"))
+        errors.append(empty_selector_error(selector or {}, "spec.selector", "daemonset"))
     errors += rules.validate(template, before and before.get("template"), at)
-    errors += validate_always_running(template, at, "DaemonSet")
-    errors += nonnegatives(spec, "spec", "minReadySeconds")
-    errors += nonnegatives({"templateGeneration": _template_generation(obj)}, "spec", "templateGeneration")
+    errors += validate_restart_policy_always(template, at, "DaemonSet")
+    errors += validate_nonnegative_fields(spec, "spec", "minReadySeconds")
+    errors += validate_nonnegative_fields(
+        {"templateGeneration": _template_generation(obj)}, "spec", "templateGeneration"
+    )
     errors += _validate_strategy(spec.get("updateStrategy") or {})
-    return errors + nonnegatives(spec, "spec", "revisionHistoryLimit")
+    return errors + validate_nonnegative_fields(spec, "spec", "revisionHistoryLimit")
 
 
 def _validate_strategy(strategy: ReadOnlyObject) -> list[FieldError]:
@@ -143,7 +159,12 @@ def _validate_strategy(strategy: ReadOnlyObject) -> list[FieldError]:
 
 def _validate_rolling(missing: int | str, surge: int | str, at: str) -> list[FieldError]:
     places = ((missing, f"{at}.maxUnavailable"), (surge, f"{at}.maxSurge"))
-    errors = [error for rule in (int_or_percent, at_most_100_percent) for each in places for error in rule(*each)]
+    errors = [
+        error
+        for rule in (validate_int_or_percent, validate_at_most_100_percent)
+        for each in places
+        for error in rule(*each)
+    ]
     # A surge pod and its predecessor share the node, so a node is either surged or allowed to be without a pod, not
     # both.
     if amount(missing) and amount(surge):
@@ -178,7 +199,7 @@ DAEMON_SET = Printer(
         integer_column("Available", "Nodes on which the pod has been ready for minReadySeconds."),
         text_column("Node Selector", "The labels of the nodes that should run the pod."),
         AGE,
-        *WORKLOAD,
+        *WORKLOAD_COLUMNS,
         SELECTOR,
     ),
     daemon_set_cells,

@@ -8,26 +8,31 @@ from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, r
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.apps.columns import _READY, _numbers, _ready, _template
 from mockkube.api.kinds.apps.pod_owners import (
-    REVISIONS_DEFAULT,
-    PodOwnerStrategy,
-    TemplateRules,
+    REVISION_HISTORY_LIMIT_DEFAULT,
+    PodTemplateOwnerStrategy,
+    TemplateValidator,
     changed_template_warnings,
     name_warnings,
     template_warnings,
     validate_at_most,
-    validate_collisions,
-    validate_replicas_template,
+    validate_collision_count,
+    validate_replica_set_template,
     validate_required_selector,
 )
 from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.printers.ages import age
 from mockkube.api.printers.labels import selector_text
 from mockkube.api.printers.reading import name_of, section
-from mockkube.api.printers.table import AGE, NAME, SELECTOR, WORKLOAD, Cell, Printer, text_column
+from mockkube.api.printers.table import AGE, NAME, SELECTOR, WORKLOAD_COLUMNS, Cell, Printer, text_column
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.internal_form import Shape, internal, optional, selector_form
-from mockkube.api.validation.numbers import amount, at_most_100_percent, int_or_percent, nonnegatives
+from mockkube.api.validation.internal_form import Shape, internal, optional, order_selector
+from mockkube.api.validation.numbers import (
+    amount,
+    validate_at_most_100_percent,
+    validate_int_or_percent,
+    validate_nonnegative_fields,
+)
 from mockkube.api.validation.status_metadata import restore
 from mockkube.features.capabilities import Capabilities
 
@@ -36,7 +41,7 @@ def default_deployment(deployment: Object, caps: Capabilities) -> None:
     """Default to one replica and a rolling update of a quarter at a time."""
     spec = deployment.setdefault("spec", {})
     spec.setdefault("replicas", 1)
-    spec.setdefault("revisionHistoryLimit", REVISIONS_DEFAULT)
+    spec.setdefault("revisionHistoryLimit", REVISION_HISTORY_LIMIT_DEFAULT)
     spec.setdefault("progressDeadlineSeconds", 600)
     strategy = spec.setdefault("strategy", {})
     if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
@@ -60,26 +65,26 @@ _BOUNDS: Final = (
 _ROLLING: Final[Shape] = (("MaxUnavailable", "maxUnavailable", 0), ("MaxSurge", "maxSurge", 0))
 _STRATEGY: Final[Shape] = (("Type", "type", ""), ("RollingUpdate", "rollingUpdate", optional(_ROLLING)))
 _STRATEGIES: Final = ("Recreate", "RollingUpdate")
-TERMINATING_GATE: Final = "DeploymentReplicaSetTerminatingReplicas"
+TERMINATING_REPLICAS_GATE: Final = "DeploymentReplicaSetTerminatingReplicas"
 
 
-class DeploymentStrategy(PodOwnerStrategy):
+class DeploymentStrategy(PodTemplateOwnerStrategy):
     """Strategy of Deployment; changed annotations raise the generation, too."""
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored status; raise the generation for changes of spec or annotations."""
-        super().prepare_update(new, old, judge)
+        super().prepare_for_update(new, old, judge)
         annotated = (new["metadata"].get("annotations") or {}) != (old["metadata"].get("annotations") or {})
         # The controller copies annotations to ReplicaSets, so a changed annotation has to reach observedGeneration,
         # too.
         if judge.subresource != "status" and annotated:
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
-    def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored spec and labels."""
-        super().prepare_status(new, old, judge)
+        super().prepare_for_status_update(new, old, judge)
         restore(new["metadata"], old["metadata"], "labels")
-        drop_terminating(new, old, judge)
+        drop_terminating_replicas(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate every field."""
@@ -89,39 +94,41 @@ class DeploymentStrategy(PodOwnerStrategy):
         """Validate the spec and that the selector is unchanged, or the counts of the status."""
         if judge.subresource == "status":
             status = new.get("status") or {}
-            errors = nonnegatives(status, "status", *_COUNTS) + validate_at_most(status, _BOUNDS)
-            return errors + validate_collisions(new, old)
-        return _validate_spec(new["spec"], old["spec"], self.rules(judge)) + selector_kept(new, old)
+            errors = validate_nonnegative_fields(status, "status", *_COUNTS) + validate_at_most(status, _BOUNDS)
+            return errors + validate_collision_count(new, old)
+        return _validate_spec(new["spec"], old["spec"], self.rules(judge)) + validate_selector_unchanged(new, old)
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about name and template."""
         return name_warnings(obj) + template_warnings(obj, judge)
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about the pod template."""
         return [] if judge.subresource == "status" else changed_template_warnings(new, old, judge)
 
 
-def drop_terminating(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+def drop_terminating_replicas(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
     """Drop terminatingReplicas if its gate is off and the stored status has none."""
-    if not judge.caps.enabled(TERMINATING_GATE) and "terminatingReplicas" not in (old.get("status") or {}):
+    if not judge.caps.enabled(TERMINATING_REPLICAS_GATE) and "terminatingReplicas" not in (old.get("status") or {}):
         (new.get("status") or {}).pop("terminatingReplicas", None)
 
 
-def selector_kept(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
+def validate_selector_unchanged(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
     """Reject a changed selector."""
     selector = new["spec"].get("selector")
     if selector == old["spec"].get("selector"):
         return []
-    return [invalid("spec.selector", selector_form(selector), "field is immutable")]
+    return [invalid("spec.selector", order_selector(selector), "field is immutable")]
 
 
-def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
-    errors = nonnegatives(spec, "spec", "replicas")
+def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateValidator) -> list[FieldError]:
+    errors = validate_nonnegative_fields(spec, "spec", "replicas")
     errors += validate_required_selector(spec.get("selector"), "spec.selector", "deployment")
-    errors += validate_replicas_template(spec, before, rules)
+    errors += validate_replica_set_template(spec, before, rules)
     errors += _validate_strategy(spec.get("strategy") or {})
-    errors += nonnegatives(spec, "spec", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
+    errors += validate_nonnegative_fields(
+        spec, "spec", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"
+    )
     # A pod makes progress only once it is available, so an earlier deadline would always be exceeded.
     deadline = spec.get("progressDeadlineSeconds")
     if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
@@ -145,11 +152,11 @@ def _validate_strategy(strategy: ReadOnlyObject) -> list[FieldError]:
 
 
 def _validate_rolling(missing: int | str, surge: int | str, at: str) -> list[FieldError]:
-    errors = int_or_percent(missing, f"{at}.maxUnavailable") + int_or_percent(surge, f"{at}.maxSurge")
+    errors = validate_int_or_percent(missing, f"{at}.maxUnavailable") + validate_int_or_percent(surge, f"{at}.maxSurge")
     # With both at zero the controller could neither remove an old pod nor add a new one.
     if not amount(missing) and not amount(surge):
         errors.append(invalid(f"{at}.maxUnavailable", missing, "may not be 0 when `maxSurge` is 0"))
-    return errors + at_most_100_percent(missing, f"{at}.maxUnavailable")
+    return errors + validate_at_most_100_percent(missing, f"{at}.maxUnavailable")
 
 
 def deployment_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
@@ -172,7 +179,7 @@ DEPLOYMENT = Printer(
         text_column("Up-to-date", "Pods with the current pod template."),
         text_column("Available", "Pods that have been ready for minReadySeconds."),
         AGE,
-        *WORKLOAD,
+        *WORKLOAD_COLUMNS,
         SELECTOR,
     ),
     deployment_cells,

@@ -16,17 +16,17 @@ from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
-from mockkube.api.validation.formats import label_map
-from mockkube.api.validation.internal_form import internal_form, metadata_form, selector_form
+from mockkube.api.validation.formats import sort_labels
+from mockkube.api.validation.internal_form import order_metadata, order_selector, to_internal_form
 from mockkube.api.validation.labels import validate_label_selector
 
 # upstream 1.36: pkg/apis/apps/v1/defaults.go
-REVISIONS_DEFAULT = 10
+REVISION_HISTORY_LIMIT_DEFAULT = 10
 
-MISFIT: Final = "`selector` does not match template `labels`"
+SELECTOR_MISMATCH: Final = "`selector` does not match template `labels`"
 
 
-def drop_disabled(new: Object, old: ReadOnlyObject | None, judge: Judge) -> None:
+def drop_disabled_fields(new: Object, old: ReadOnlyObject | None, judge: Judge) -> None:
     """Drop fields of disabled gates from the pod template, unless the stored template uses them."""
     template = new["spec"].get("template")
     if template is not None:
@@ -34,7 +34,7 @@ def drop_disabled(new: Object, old: ReadOnlyObject | None, judge: Judge) -> None
 
 
 @dataclass(frozen=True, slots=True)
-class TemplateRules:
+class TemplateValidator:
     """Validates pod templates with one request's context and the validation extensions."""
 
     judge: Judge
@@ -47,27 +47,27 @@ class TemplateRules:
         return validate_pod_template_update(template, old, at, self.judge, extensions=self.extensions)
 
 
-class PodOwnerStrategy(StatusStrategy):
+class PodTemplateOwnerStrategy(StatusStrategy):
     """Strategy of kinds that create pods from a template."""
 
     def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
         self.extensions = extensions
 
-    def rules(self, judge: Judge) -> TemplateRules:
+    def rules(self, judge: Judge) -> TemplateValidator:
         """Return the validator of pod templates for this request."""
-        return TemplateRules(judge, self.extensions)
+        return TemplateValidator(judge, self.extensions)
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Reset the status and drop fields of disabled gates."""
-        super().prepare_create(obj, judge)
-        drop_disabled(obj, None, judge)
+        super().prepare_for_create(obj, judge)
+        drop_disabled_fields(obj, None, judge)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored status and drop fields of disabled gates."""
         # Fields are dropped before the generation is computed: a field that is not stored must not raise it.
         if judge.subresource != "status":
-            drop_disabled(new, old, judge)
-        super().prepare_update(new, old, judge)
+            drop_disabled_fields(new, old, judge)
+        super().prepare_for_update(new, old, judge)
 
 
 def validate_required_selector(selector: ReadOnlyObject | None, at: str, owner: str) -> list[FieldError]:
@@ -75,12 +75,12 @@ def validate_required_selector(selector: ReadOnlyObject | None, at: str, owner: 
     if selector is None:
         return [required(at)]
     errors = validate_label_selector(selector, at)
-    return errors if _has_requirements(selector) else [*errors, empty_selector(selector, at, owner)]
+    return errors if _has_requirements(selector) else [*errors, empty_selector_error(selector, at, owner)]
 
 
-def empty_selector(selector: ReadOnlyObject, at: str, owner: str) -> FieldError:
+def empty_selector_error(selector: ReadOnlyObject, at: str, owner: str) -> FieldError:
     """Return the error for a selector that matches every pod."""
-    return invalid(at, selector_form(selector), f"empty selector is invalid for {owner}")
+    return invalid(at, order_selector(selector), f"empty selector is invalid for {owner}")
 
 
 def _has_requirements(selector: ReadOnlyObject) -> bool:
@@ -103,10 +103,10 @@ def fits(selector: ReadOnlyObject | None, template: ReadOnlyObject) -> bool | No
 
 def template_labels(template: ReadOnlyObject) -> dict[str, str] | None:
     """Return the template's labels in the order error messages print them."""
-    return label_map((template.get("metadata") or {}).get("labels"))
+    return sort_labels((template.get("metadata") or {}).get("labels"))
 
 
-def validate_always_running(template: ReadOnlyObject, at: str, owner: str) -> list[FieldError]:
+def validate_restart_policy_always(template: ReadOnlyObject, at: str, owner: str) -> list[FieldError]:
     """Reject templates whose pods end: only restartPolicy Always, no activeDeadlineSeconds."""
     spec = template.get("spec") or {}
     policy = spec.get("restartPolicy", "")
@@ -117,8 +117,8 @@ def validate_always_running(template: ReadOnlyObject, at: str, owner: str) -> li
     return errors
 
 
-def validate_replicas_template(
-    spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules
+def validate_replica_set_template(
+    spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateValidator
 ) -> list[FieldError]:
     """Validate the pod template of a Deployment or ReplicaSet."""
     # upstream 1.36: pkg/apis/apps/validation/validation.go, ValidatePodTemplateSpecForReplicaSet
@@ -126,12 +126,12 @@ def validate_replicas_template(
     fit = fits(selector, template)
     # The template of an invalid selector is not validated any further.
     if fit is None:
-        return [invalid("spec.selector", selector_form(selector), "invalid label selector")]
+        return [invalid("spec.selector", order_selector(selector), "invalid label selector")]
     at = "spec.template"
-    errors = [] if fit else [invalid(f"{at}.metadata.labels", template_labels(template), MISFIT)]
+    errors = [] if fit else [invalid(f"{at}.metadata.labels", template_labels(template), SELECTOR_MISMATCH)]
     errors += rules.validate(template, before and before.get("template"), at)
     # The message names ReplicaSet for Deployments, too: upstream shares this function.
-    return errors + validate_always_running(template, at, "ReplicaSet")
+    return errors + validate_restart_policy_always(template, at, "ReplicaSet")
 
 
 def validate_at_most(status: ReadOnlyObject, pairs: tuple[tuple[str, str, str], ...]) -> list[FieldError]:
@@ -143,7 +143,7 @@ def validate_at_most(status: ReadOnlyObject, pairs: tuple[tuple[str, str, str], 
     ]
 
 
-def validate_collisions(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
+def validate_collision_count(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
     """Reject a collisionCount below the stored one."""
     # upstream 1.36: pkg/apis/core/validation/validation.go, IsDecremented
     count, before = ((obj.get("status") or {}).get("collisionCount") for obj in (new, old))
@@ -154,7 +154,7 @@ def validate_collisions(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldE
 
 def name_warnings(obj: ReadOnlyObject) -> list[str]:
     """Warn about a name that is no DNS label, as the names of pods derive from it."""
-    messages = names.dns_label(obj["metadata"].get("name", ""))
+    messages = names.check_dns_label(obj["metadata"].get("name", ""))
     if not messages:
         return []
     text = (
@@ -176,8 +176,8 @@ def template_warnings(obj: ReadOnlyObject, judge: Judge) -> list[str]:
     return pod_template_warnings(obj["spec"].get("template") or {}, "spec.template", judge)
 
 
-def template_form(template: ReadOnlyObject) -> dict[str, Any]:
+def to_internal_template(template: ReadOnlyObject) -> dict[str, Any]:
     """Return a template as error messages print it."""
-    return metadata_form(template.get("metadata") or {}) | {
-        "Spec": internal_form("PodSpec", template.get("spec") or {})
+    return order_metadata(template.get("metadata") or {}) | {
+        "Spec": to_internal_form("PodSpec", template.get("spec") or {})
     }

@@ -6,16 +6,16 @@ from typing import Final
 from mockkube.api.catalogue import SCALE, STATUS
 from mockkube.api.fields import FieldError
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.apps.columns import _REPLICAS, _replica_cells
-from mockkube.api.kinds.apps.deployment import drop_terminating, selector_kept
+from mockkube.api.kinds.apps.columns import _REPLICAS, replica_cells
+from mockkube.api.kinds.apps.deployment import drop_terminating_replicas, validate_selector_unchanged
 from mockkube.api.kinds.apps.pod_owners import (
-    PodOwnerStrategy,
-    TemplateRules,
+    PodTemplateOwnerStrategy,
+    TemplateValidator,
     changed_template_warnings,
     name_warnings,
     template_warnings,
     validate_at_most,
-    validate_replicas_template,
+    validate_replica_set_template,
     validate_required_selector,
 )
 from mockkube.api.kinds.core.pod.defaults import default_template
@@ -24,7 +24,7 @@ from mockkube.api.printers.reading import section
 from mockkube.api.printers.table import Cell, Printer
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.numbers import nonnegatives
+from mockkube.api.validation.numbers import validate_nonnegative_fields
 from mockkube.features.capabilities import Capabilities
 
 
@@ -35,9 +35,9 @@ def default_replica_set(replica_set: Object, caps: Capabilities) -> None:
     default_template(spec.setdefault("template", {}), caps)
 
 
-COUNTS: Final = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration")
+STATUS_COUNTS: Final = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "observedGeneration")
 _BOUND: Final = "cannot be greater than status.replicas"
-BOUNDS: Final = (
+STATUS_BOUNDS: Final = (
     ("fullyLabeledReplicas", "replicas", _BOUND),
     ("readyReplicas", "replicas", _BOUND),
     ("availableReplicas", "replicas", _BOUND),
@@ -45,17 +45,17 @@ BOUNDS: Final = (
 )
 
 
-class ReplicaSetStrategy(PodOwnerStrategy):
+class ReplicaSetStrategy(PodTemplateOwnerStrategy):
     """Strategy of ReplicaSet."""
 
     def empty_status(self) -> Object:
         """Return the counts that a Go server writes even when they are zero."""
         return {"replicas": 0}
 
-    def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored spec; drop terminatingReplicas if its gate is off."""
-        super().prepare_status(new, old, judge)
-        drop_terminating(new, old, judge)
+        super().prepare_for_status_update(new, old, judge)
+        drop_terminating_replicas(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate every field."""
@@ -65,28 +65,30 @@ class ReplicaSetStrategy(PodOwnerStrategy):
         """Validate the spec and that the selector is unchanged, or the counts of the status."""
         if judge.subresource == "status":
             status = new.get("status") or {}
-            return nonnegatives(status, "status", *COUNTS, "terminatingReplicas") + validate_at_most(status, BOUNDS)
-        return _validate_spec(new["spec"], old["spec"], self.rules(judge)) + selector_kept(new, old)
+            return validate_nonnegative_fields(
+                status, "status", *STATUS_COUNTS, "terminatingReplicas"
+            ) + validate_at_most(status, STATUS_BOUNDS)
+        return _validate_spec(new["spec"], old["spec"], self.rules(judge)) + validate_selector_unchanged(new, old)
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about name and template."""
         return name_warnings(obj) + template_warnings(obj, judge)
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about the pod template."""
         return [] if judge.subresource == "status" else changed_template_warnings(new, old, judge)
 
 
-def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
-    errors = nonnegatives(spec, "spec", "replicas", "minReadySeconds")
+def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateValidator) -> list[FieldError]:
+    errors = validate_nonnegative_fields(spec, "spec", "replicas", "minReadySeconds")
     # upstream 1.36 names a deployment in this message of ReplicaSets, too.
     errors += validate_required_selector(spec.get("selector"), "spec.selector", "deployment")
-    return errors + validate_replicas_template(spec, before, rules)
+    return errors + validate_replica_set_template(spec, before, rules)
 
 
 def replica_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a ReplicaSet."""
-    return _replica_cells(obj, now, format_selector(section(obj, "spec", "selector")))
+    return replica_cells(obj, now, format_selector(section(obj, "spec", "selector")))
 
 
 REPLICA_SET = Printer(_REPLICAS, replica_set_cells)

@@ -9,33 +9,38 @@ from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, r
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.apps.columns import _READY, _ready, _template
 from mockkube.api.kinds.apps.pod_owners import (
-    MISFIT,
-    REVISIONS_DEFAULT,
-    PodOwnerStrategy,
-    TemplateRules,
+    REVISION_HISTORY_LIMIT_DEFAULT,
+    SELECTOR_MISMATCH,
+    PodTemplateOwnerStrategy,
+    TemplateValidator,
     changed_template_warnings,
     fits,
     template_labels,
     template_warnings,
-    validate_always_running,
     validate_at_most,
-    validate_collisions,
+    validate_collision_count,
     validate_required_selector,
+    validate_restart_policy_always,
 )
 from mockkube.api.kinds.core.persistent_volume_claim import default_claim
-from mockkube.api.kinds.core.persistent_volume_claim_validation import claim_rules, validate_claim_spec
+from mockkube.api.kinds.core.persistent_volume_claim_validation import claim_validation_options, validate_claim_spec
 from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.kinds.core.pod.volumes.warnings import claim_spec_warnings
 from mockkube.api.printers.ages import age
 from mockkube.api.printers.reading import name_of
-from mockkube.api.printers.table import AGE, NAME, WORKLOAD, Cell, Printer
+from mockkube.api.printers.table import AGE, NAME, WORKLOAD_COLUMNS, Cell, Printer
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import label
-from mockkube.api.validation.internal_form import Shape, internal, optional, selector_form
+from mockkube.api.validation.internal_form import Shape, internal, optional, order_selector
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.metadata import validate_annotations
-from mockkube.api.validation.numbers import amount, at_most_100_percent, int_or_percent, nonnegatives
+from mockkube.api.validation.numbers import (
+    amount,
+    validate_at_most_100_percent,
+    validate_int_or_percent,
+    validate_nonnegative_fields,
+)
 from mockkube.features.capabilities import Capabilities
 
 
@@ -43,7 +48,7 @@ def default_stateful_set(stateful_set: Object, caps: Capabilities) -> None:
     """Default to one replica, ordered updates and retained claims."""
     spec = stateful_set.setdefault("spec", {})
     spec.setdefault("replicas", 1)
-    spec.setdefault("revisionHistoryLimit", REVISIONS_DEFAULT)
+    spec.setdefault("revisionHistoryLimit", REVISION_HISTORY_LIMIT_DEFAULT)
     spec.setdefault("podManagementPolicy", "OrderedReady")
     _default_update_strategy(spec.setdefault("updateStrategy", {}), caps)
     retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
@@ -97,7 +102,7 @@ _HISTORY_WARNING: Final = (
 )
 
 
-class StatefulSetStrategy(PodOwnerStrategy):
+class StatefulSetStrategy(PodTemplateOwnerStrategy):
     """Strategy of StatefulSet; most of the spec is immutable."""
 
     def empty_status(self) -> Object:
@@ -106,25 +111,25 @@ class StatefulSetStrategy(PodOwnerStrategy):
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Require a DNS label, as pod names and hostnames derive from it."""
-        return names.dns_label(name, prefix=prefix)
+        return names.check_dns_label(name, prefix=prefix)
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Reset the status and drop fields of disabled gates."""
-        super().prepare_create(obj, judge)
+        super().prepare_for_create(obj, judge)
         _drop_max_unavailable(obj, None, judge)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored status and drop fields of disabled gates."""
         # Fields are dropped before the generation is computed: a field that is not stored must not raise it.
         if judge.subresource != "status":
             _drop_max_unavailable(new, old, judge)
-        super().prepare_update(new, old, judge)
+        super().prepare_for_update(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate every field, with the specs of the claim templates."""
         spec = obj["spec"]
         errors = _validate_policies(spec)
-        options = claim_rules(judge.caps)
+        options = claim_validation_options(judge.caps)
         for index, claim in enumerate(spec.get("volumeClaimTemplates") or []):
             errors += validate_claim_spec(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec", options)
         errors += _validate_numbers(spec)
@@ -137,8 +142,8 @@ class StatefulSetStrategy(PodOwnerStrategy):
         """Validate mutable fields and reject other changes, or validate the status counts."""
         if judge.subresource == "status":
             status = new.get("status") or {}
-            errors = nonnegatives(status, "status", *_COUNTS) + validate_at_most(status, _BOUNDS)
-            return errors + validate_collisions(new, old)
+            errors = validate_nonnegative_fields(status, "status", *_COUNTS) + validate_at_most(status, _BOUNDS)
+            return errors + validate_collision_count(new, old)
         spec, before = new["spec"], old["spec"]
         errors = (
             _validate_policies(spec)
@@ -149,11 +154,11 @@ class StatefulSetStrategy(PodOwnerStrategy):
             errors.append(forbidden("spec", _IMMUTABLE_DETAIL))
         return errors
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about the pod template, the claims and the revision history."""
         return template_warnings(obj, judge) + _other_warnings(obj["spec"], "")
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about a changed pod template, the claims and the revision history."""
         if judge.subresource == "status":
             return []
@@ -202,8 +207,8 @@ def _validate_policies(spec: ReadOnlyObject) -> list[FieldError]:
 
 
 def _validate_numbers(spec: ReadOnlyObject) -> list[FieldError]:
-    errors = nonnegatives(spec, "spec", "replicas", "minReadySeconds")
-    return errors + nonnegatives(spec.get("ordinals") or {}, "spec.ordinals", "start")
+    errors = validate_nonnegative_fields(spec, "spec", "replicas", "minReadySeconds")
+    return errors + validate_nonnegative_fields(spec.get("ordinals") or {}, "spec.ordinals", "start")
 
 
 def _validate_strategy(strategy: ReadOnlyObject) -> list[FieldError]:
@@ -221,37 +226,37 @@ def _validate_strategy(strategy: ReadOnlyObject) -> list[FieldError]:
 
 
 def _validate_rolling(rolling: ReadOnlyObject, at: str) -> list[FieldError]:
-    errors, missing = nonnegatives(rolling, at, "partition"), rolling.get("maxUnavailable")
+    errors, missing = validate_nonnegative_fields(rolling, at, "partition"), rolling.get("maxUnavailable")
     if missing is None:
         return errors
     at = f"{at}.maxUnavailable"
-    errors += int_or_percent(missing, at)
+    errors += validate_int_or_percent(missing, at)
     if not amount(missing):
         errors.append(invalid(at, missing, "cannot be 0"))
-    return errors + at_most_100_percent(missing, at)
+    return errors + validate_at_most_100_percent(missing, at)
 
 
 def _validate_selector_and_template(
-    spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules
+    spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateValidator
 ) -> list[FieldError]:
     template, at = spec.get("template") or {}, "spec.template"
     errors = validate_required_selector(spec.get("selector"), "spec.selector", "statefulset")
     fit = fits(spec.get("selector"), template)
     if fit is None:
-        errors.append(invalid("spec.selector", selector_form(spec.get("selector")), ""))
-        return errors + validate_always_running(template, at, "StatefulSet")
+        errors.append(invalid("spec.selector", order_selector(spec.get("selector")), ""))
+        return errors + validate_restart_policy_always(template, at, "StatefulSet")
     if not fit:
-        errors.append(invalid(f"{at}.metadata.labels", template_labels(template), MISFIT))
+        errors.append(invalid(f"{at}.metadata.labels", template_labels(template), SELECTOR_MISMATCH))
     if before is None or not _is_stored_invalid(before, rules):
         old = _template_with_claims(before) if before is not None else None
         errors += rules.validate(_template_with_claims(spec), old, at)
     metadata = template.get("metadata") or {}
     errors += validate_labels(metadata.get("labels") or {}, f"{at}.labels")
     errors += validate_annotations(metadata.get("annotations") or {}, f"{at}.annotations")
-    return errors + validate_always_running(template, at, "StatefulSet")
+    return errors + validate_restart_policy_always(template, at, "StatefulSet")
 
 
-def _is_stored_invalid(before: ReadOnlyObject, rules: TemplateRules) -> bool:
+def _is_stored_invalid(before: ReadOnlyObject, rules: TemplateValidator) -> bool:
     """Return whether the stored set is invalid itself, so that the new one may stay so."""
     if _validate_policies(before) or _validate_numbers(before) or not fits(before.get("selector"), before["template"]):
         return True
@@ -281,7 +286,7 @@ def stateful_set_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     return [name_of(obj), _ready(obj), age(obj, now), *_template(obj)]
 
 
-STATEFUL_SET = Printer((NAME, _READY, AGE, *WORKLOAD), stateful_set_cells)
+STATEFUL_SET = Printer((NAME, _READY, AGE, *WORKLOAD_COLUMNS), stateful_set_cells)
 
 KIND: Final = Kind(
     "apps",

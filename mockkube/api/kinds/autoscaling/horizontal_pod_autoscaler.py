@@ -13,11 +13,11 @@ from mockkube.api.fields import FieldError, forbidden, invalid, required
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.autoscaling.defaults import default_autoscaler, default_autoscaler_v1
 from mockkube.api.kinds.autoscaling.metrics import (
-    GROUPLESS,
+    ALLOW_EMPTY_GROUP,
     STRICT,
     UNCHECKED,
     Reference,
-    validate_api_version,
+    find_api_version_error,
     validate_metric,
     validate_target,
 )
@@ -29,7 +29,7 @@ from mockkube.api.quantity import parse
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import one_of
-from mockkube.api.validation.numbers import nonnegatives
+from mockkube.api.validation.numbers import validate_nonnegative_fields
 
 WINDOW_SECONDS_MAX: Final = 3600
 PERIOD_SECONDS_MAX: Final = 1800
@@ -43,7 +43,7 @@ class _ValidationOptions:
 
     replicas_min: int = 1
     target: Reference = STRICT
-    described: Reference = GROUPLESS
+    described: Reference = ALLOW_EMPTY_GROUP
 
 
 class HorizontalPodAutoscalerStrategy(StatusStrategy):
@@ -55,14 +55,14 @@ class HorizontalPodAutoscalerStrategy(StatusStrategy):
         """Return the fields that a Go server writes even when they are empty."""
         return {"desiredReplicas": 0, "currentMetrics": None}
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Reset the status; drop tolerances if their gate is off."""
-        super().prepare_create(obj, judge)
+        super().prepare_for_create(obj, judge)
         _drop_tolerance(obj, None, judge)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored status; drop tolerances if their gate is off and none is stored."""
-        super().prepare_update(new, old, judge)
+        super().prepare_for_update(new, old, judge)
         if judge.subresource != "status":
             _drop_tolerance(new, old, judge)
 
@@ -73,7 +73,7 @@ class HorizontalPodAutoscalerStrategy(StatusStrategy):
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the spec, tolerating what the stored one violates, or the counts of the status."""
         if judge.subresource == "status":
-            return nonnegatives(new.get("status") or {}, "status", "currentReplicas", "desiredReplicas")
+            return validate_nonnegative_fields(new.get("status") or {}, "status", "currentReplicas", "desiredReplicas")
         return _validate_spec(new["spec"], _validation_options(new, old, judge))
 
 
@@ -103,13 +103,13 @@ def _validation_options(new: ReadOnlyObject, old: ReadOnlyObject | None, judge: 
         bounds = replace(bounds, target=UNCHECKED)
     # ReplicationController is the one scalable kind of the core group, whose apiVersion `v1` names no group.
     elif target.get("kind") == "ReplicationController":
-        bounds = replace(bounds, target=GROUPLESS)
+        bounds = replace(bounds, target=ALLOW_EMPTY_GROUP)
     described = [
         metric["object"].get("describedObject") or {}
         for metric in before.get("metrics") or []
         if metric.get("type") == "Object" and metric.get("object") is not None
     ]
-    if any(validate_api_version(each, bounds.described) for each in described):
+    if any(find_api_version_error(each, bounds.described) for each in described):
         bounds = replace(bounds, described=UNCHECKED)
     return bounds
 

@@ -10,8 +10,8 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.formats import formed, label
-from mockkube.api.validation.resource_names import validate_container_name
+from mockkube.api.validation.formats import label, validate_format
+from mockkube.api.validation.resource_names import validate_container_resource_name
 
 # The field that each metric type uses. Upstream reads the fields in this order and validates only the first that is
 # set.
@@ -30,12 +30,12 @@ _TARGET_TYPES: Final = ("Utilization", "Value", "AverageValue")
 class Reference:
     """Options for validating the apiVersion of a reference."""
 
-    empty_group: bool = False
+    allow_empty_group: bool = False
     unchecked: bool = False
 
 
 STRICT: Final = Reference()
-GROUPLESS: Final = Reference(empty_group=True)
+ALLOW_EMPTY_GROUP: Final = Reference(allow_empty_group=True)
 UNCHECKED: Final = Reference(unchecked=True)
 
 
@@ -44,14 +44,16 @@ def validate_target(reference: ReadOnlyObject, at: str, rules: Reference) -> lis
     errors: list[FieldError] = []
     for name in ("kind", "name"):
         value = reference.get(name)
-        errors += formed(value, f"{at}.{name}", names.path_segment) if value else [required(f"{at}.{name}")]
-    message = validate_api_version(reference, rules)
+        errors += (
+            validate_format(value, f"{at}.{name}", names.check_path_segment) if value else [required(f"{at}.{name}")]
+        )
+    message = find_api_version_error(reference, rules)
     if message:
         errors.append(invalid(f"{at}.apiVersion", reference.get("apiVersion", ""), message))
     return errors
 
 
-def validate_api_version(reference: ReadOnlyObject, rules: Reference) -> str | None:
+def find_api_version_error(reference: ReadOnlyObject, rules: Reference) -> str | None:
     """Return what is wrong with the apiVersion of a reference, or None."""
     version = reference.get("apiVersion", "")
     if rules.unchecked:
@@ -59,7 +61,7 @@ def validate_api_version(reference: ReadOnlyObject, rules: Reference) -> str | N
     if version.count("/") > 1:
         return f"unexpected GroupVersion string: {version}"
     group = version.partition("/")[0] if "/" in version else ""
-    return None if group or rules.empty_group else "apiVersion must specify API group"
+    return None if group or rules.allow_empty_group else "apiVersion must specify API group"
 
 
 def validate_metric(metric: ReadOnlyObject, at: str, rules: Reference) -> list[FieldError]:
@@ -110,14 +112,14 @@ def _validate_metric_name(source: ReadOnlyObject, at: str) -> list[FieldError]:
     name = (source.get("metric") or {}).get("name")
     if not name:
         return [required(f"{at}.metric.name", "must specify a metric name")]
-    return formed(name, f"{at}.metric.name", names.path_segment)
+    return validate_format(name, f"{at}.metric.name", names.check_path_segment)
 
 
 def _validate_resource(source: ReadOnlyObject, at: str, *, contained: bool) -> list[FieldError]:
     name, container = source.get("name"), source.get("container")
     errors = [] if name else [required(f"{at}.name", "must specify a resource name")]
     if contained:
-        errors += validate_container_name(name, f"{at}.name") if name else []
+        errors += validate_container_resource_name(name, f"{at}.name") if name else []
         missing = required(f"{at}.container", "must specify a container")
         errors += label(container, f"{at}.container") if container else [missing]
     return errors

@@ -19,22 +19,22 @@ class Unreadable(ValueError):
 _SOURCES: Final = ("object", "pods", "resource", "containerResource", "external")
 
 
-def target_to_v1(metric: ReadOnlyObject) -> Object:
+def metric_spec_to_v1(metric: ReadOnlyObject) -> Object:
     """Return a metric spec in the form of v1."""
     return _to_v1(metric, "target")
 
 
-def current_to_v1(metric: ReadOnlyObject) -> Object:
+def metric_status_to_v1(metric: ReadOnlyObject) -> Object:
     """Return a metric status in the form of v1."""
     return _to_v1(metric, "current")
 
 
-def target_from_v1(metric: Any) -> Object:
+def metric_spec_from_v1(metric: Any) -> Object:
     """Return a metric spec of v1 in the form of v2; raise if it is malformed."""
     return _from_v1(metric, "target", _target_from_amounts)
 
 
-def current_from_v1(metric: Any) -> Object:
+def metric_status_from_v1(metric: Any) -> Object:
     """Return a metric status of v1 in the form of v2; raise if it is malformed."""
     return _from_v1(metric, "current", _current_from_amounts)
 

@@ -29,8 +29,8 @@ def to_v1(obj: ReadOnlyObject) -> Object:
     # Every CPU utilization metric is left out here, though v1 has a field for only the first, as upstream does.
     others = [metric for metric in metrics if _cpu_utilization(metric, "target") is None]
     annotation_values = (
-        (_METRICS, [v1_annotations.target_to_v1(metric) for metric in others]),
-        (_CURRENT, [v1_annotations.current_to_v1(metric) for metric in current]),
+        (_METRICS, [v1_annotations.metric_spec_to_v1(metric) for metric in others]),
+        (_CURRENT, [v1_annotations.metric_status_to_v1(metric) for metric in current]),
         (_BEHAVIOR, v1_annotations.behavior_to_internal(spec.pop("behavior", None))),
         (_CONDITIONS, [_order_condition(condition) for condition in status.pop("conditions", None) or []]),
     )
@@ -55,14 +55,14 @@ def to_v2(obj: ReadOnlyObject) -> Object:
     current = status.pop("currentCPUUtilizationPercentage", None)
     if not status.get("currentReplicas"):
         status.pop("currentReplicas", None)
-    metrics = _parse_list_annotation(annotations, _METRICS, v1_annotations.target_from_v1) or []
+    metrics = _parse_list_annotation(annotations, _METRICS, v1_annotations.metric_spec_from_v1) or []
     if target is not None:
         metrics.append(_cpu_metric("target", {"type": "Utilization", "averageUtilization": target}))
     if metrics:
         spec["metrics"] = metrics
     if behavior := v1_annotations.behavior_from_internal(_parse_annotation(annotations, _BEHAVIOR)):
         spec["behavior"] = behavior
-    reported = _parse_list_annotation(annotations, _CURRENT, v1_annotations.current_from_v1)
+    reported = _parse_list_annotation(annotations, _CURRENT, v1_annotations.metric_status_from_v1)
     if reported is None and current is not None:
         reported = [_cpu_metric("current", {"averageUtilization": current})]
     conditions = _parse_list_annotation(annotations, _CONDITIONS, dict)

@@ -7,8 +7,8 @@ from typing import Final
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, not_supported, required
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.apps.pod_owners import PodOwnerStrategy, TemplateRules, name_warnings
-from mockkube.api.kinds.batch.cron_schedule import is_time_zone, schedule_complaint
+from mockkube.api.kinds.apps.pod_owners import PodTemplateOwnerStrategy, TemplateValidator, name_warnings
+from mockkube.api.kinds.batch.cron_schedule import find_schedule_error, is_time_zone
 from mockkube.api.kinds.batch.job_spec import default_failure_policy, job_spec_warnings, validate_job_spec
 from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.kinds.core.pod.template import drop_disabled_template_fields
@@ -22,7 +22,7 @@ from mockkube.api.printers.table import (
     NONE,
     SELECTOR,
     UNSET,
-    WORKLOAD,
+    WORKLOAD_COLUMNS,
     Cell,
     Printer,
     boolean_column,
@@ -31,9 +31,9 @@ from mockkube.api.printers.table import (
 )
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import required_one_of
-from mockkube.api.validation.internal_form import selector_form
-from mockkube.api.validation.numbers import nonnegatives
+from mockkube.api.validation.formats import validate_required_one_of
+from mockkube.api.validation.internal_form import order_selector
+from mockkube.api.validation.numbers import validate_nonnegative_fields
 from mockkube.features.capabilities import Capabilities
 
 
@@ -50,43 +50,43 @@ def default_cron_job(cron_job: Object, caps: Capabilities) -> None:
 
 
 # The controller appends 11 characters, a dash and the time in minutes, to name a job of at most 63 characters.
-NAME_LENGTH_MAX: Final = 52
+JOB_NAME_LENGTH_MAX: Final = 52
 _POLICIES: Final = ("Allow", "Forbid", "Replace")
 _ZONE_SEGMENT: Final = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 _TEMPLATE: Final = "spec.jobTemplate.spec"
 
 
-class CronJobStrategy(PodOwnerStrategy):
+class CronJobStrategy(PodTemplateOwnerStrategy):
     """Strategy of CronJob."""
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Reset the status and drop fields of disabled gates."""
-        super().prepare_create(obj, judge)
+        super().prepare_for_create(obj, judge)
         drop_disabled_template_fields(_pod_template(obj), None, judge.caps)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored status and drop fields of disabled gates."""
         if judge.subresource != "status":
             drop_disabled_template_fields(_pod_template(new), _pod_template(old), judge.caps)
-        super().prepare_update(new, old, judge)
+        super().prepare_for_update(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate schedule, job template and the length of the name."""
         errors = _validate_spec(obj["spec"], None, self.rules(judge))
         name = obj["metadata"].get("name", "")
-        if len(name) > NAME_LENGTH_MAX:
-            errors.append(invalid("metadata.name", name, f"must be no more than {NAME_LENGTH_MAX} characters"))
+        if len(name) > JOB_NAME_LENGTH_MAX:
+            errors.append(invalid("metadata.name", name, f"must be no more than {JOB_NAME_LENGTH_MAX} characters"))
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate schedule and job template; the status is not validated."""
         return [] if judge.subresource == "status" else _validate_spec(new["spec"], old["spec"], self.rules(judge))
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about the name and the job template."""
         return name_warnings(obj) + job_spec_warnings(_job_spec(obj), _TEMPLATE, judge)
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about a changed job template and about a time zone in the schedule."""
         if judge.subresource == "status":
             return []
@@ -108,30 +108,30 @@ def _pod_template(obj: ReadOnlyObject) -> Object:
     return _job_spec(obj).get("template") or {}
 
 
-def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
-    errors = _validate_schedule(spec, before) + nonnegatives(spec, "spec", "startingDeadlineSeconds")
+def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateValidator) -> list[FieldError]:
+    errors = _validate_schedule(spec, before) + validate_nonnegative_fields(spec, "spec", "startingDeadlineSeconds")
     zone = spec.get("timeZone")
     # An unchanged time zone is not looked up again: the zone database of this server may be older than the one that
     # accepted it.
     if zone is not None and (before is None or before.get("timeZone") != zone):
         errors += _validate_zone(zone)
-    errors += required_one_of(spec.get("concurrencyPolicy"), "spec.concurrencyPolicy", _POLICIES)
+    errors += validate_required_one_of(spec.get("concurrencyPolicy"), "spec.concurrencyPolicy", _POLICIES)
     job = (spec.get("jobTemplate") or {}).get("spec") or {}
     old = ((before.get("jobTemplate") or {}).get("spec") or {}) if before is not None else None
     errors += validate_job_spec(job, old, _TEMPLATE, rules)
     if job.get("selector") is not None:
         detail = "`selector` will be auto-generated"
-        errors.append(invalid(f"{_TEMPLATE}.selector", selector_form(job["selector"]), detail))
+        errors.append(invalid(f"{_TEMPLATE}.selector", order_selector(job["selector"]), detail))
     if job.get("manualSelector"):
         errors.append(not_supported(f"{_TEMPLATE}.manualSelector", True, ("nil", "false")))
-    return errors + nonnegatives(spec, "spec", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+    return errors + validate_nonnegative_fields(spec, "spec", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
 
 
 def _validate_schedule(spec: ReadOnlyObject, before: ReadOnlyObject | None) -> list[FieldError]:
     schedule, at = spec.get("schedule", ""), "spec.schedule"
     if not schedule:
         return [required(at)]
-    message = schedule_complaint(schedule)
+    message = find_schedule_error(schedule)
     errors = [invalid(at, schedule, message)] if message else []
     # Older servers accepted TZ in a schedule, so a stored schedule may keep it.
     if "TZ" not in schedule:
@@ -185,7 +185,7 @@ CRON_JOB = Printer(
         integer_column("Active", "Number of running jobs."),
         text_column("Last Schedule", "Time since a job was last started."),
         AGE,
-        *WORKLOAD,
+        *WORKLOAD_COLUMNS,
         SELECTOR,
     ),
     cron_job_cells,

@@ -52,7 +52,7 @@ class _ScheduleError(Exception):
     """Error that carries the parser's message."""
 
 
-def schedule_complaint(text: str) -> str | None:
+def find_schedule_error(text: str) -> str | None:
     """Return why the schedule cannot be parsed, or None."""
     try:
         _parse(text)

@@ -22,7 +22,7 @@ def count_indexes(text: str, completions: int) -> int:
     return total
 
 
-def common_index(completed: str, failed: str, completions: int) -> int | None:
+def find_common_index(completed: str, failed: str, completions: int) -> int | None:
     """Return the first index that is in both lists, ignoring malformed intervals."""
     if not completed or not failed:
         return None

@@ -12,13 +12,13 @@ from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, keyed, required
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.apps.pod_owners import (
-    MISFIT,
-    PodOwnerStrategy,
-    TemplateRules,
+    SELECTOR_MISMATCH,
+    PodTemplateOwnerStrategy,
+    TemplateValidator,
     fits,
     name_warnings,
-    template_form,
     template_labels,
+    to_internal_template,
 )
 from mockkube.api.kinds.batch.job_spec import INDEXED, default_failure_policy, job_spec_warnings, validate_job_spec
 from mockkube.api.kinds.batch.job_status import validate_job_status
@@ -27,15 +27,15 @@ from mockkube.api.printers.ages import age, human_duration, parse_time
 from mockkube.api.printers.labels import format_selector
 from mockkube.api.printers.lists import containers
 from mockkube.api.printers.reading import has_condition, is_deleting, name_of, number, section, string, value_at
-from mockkube.api.printers.table import AGE, NAME, SELECTOR, WORKLOAD, Cell, Printer, text_column
+from mockkube.api.printers.table import AGE, NAME, SELECTOR, WORKLOAD_COLUMNS, Cell, Printer, text_column
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import from_label_selector
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.conditions import is_true
-from mockkube.api.validation.formats import label_map
-from mockkube.api.validation.internal_form import internal_form, selector_form
-from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
+from mockkube.api.validation.formats import sort_labels
+from mockkube.api.validation.internal_form import order_selector, to_internal_form
+from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
@@ -69,9 +69,9 @@ def default_job(job: Object, caps: Capabilities) -> None:
     default_template(template, caps)
 
 
-LEGACY_NAME: Final = "job-name"
+LEGACY_JOB_NAME_LABEL: Final = "job-name"
 JOB_NAME_LABEL: Final = "batch.kubernetes.io/job-name"
-LEGACY_UID: Final = "controller-uid"
+LEGACY_CONTROLLER_UID_LABEL: Final = "controller-uid"
 UID: Final = "batch.kubernetes.io/controller-uid"
 _IMMUTABLE: Final = "field is immutable"
 _FIELD_GATES: Final = {
@@ -82,7 +82,7 @@ _FIELD_GATES: Final = {
 }
 
 
-class JobStrategy(PodOwnerStrategy):
+class JobStrategy(PodTemplateOwnerStrategy):
     """Strategy of Job; generates labels and selector."""
 
     selectable = ("status.successful",)
@@ -91,11 +91,11 @@ class JobStrategy(PodOwnerStrategy):
         """Return the number of succeeded pods."""
         return {"status.successful": str((obj.get("status") or {}).get("succeeded", 0))}
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Generate labels and selector unless manualSelector is set; drop fields of disabled gates."""
         if not obj["spec"].get("manualSelector"):
             _generate_selector(obj)
-        super().prepare_create(obj, judge)
+        super().prepare_for_create(obj, judge)
         if not judge.caps.enabled("JobManagedBy"):
             obj["spec"].pop("managedBy", None)
         _drop_disabled_fields(obj["spec"], {}, judge)
@@ -103,11 +103,11 @@ class JobStrategy(PodOwnerStrategy):
         if policy and not judge.caps.enabled("JobBackoffLimitPerIndex"):
             policy["rules"] = [rule for rule in policy.get("rules") or [] if rule.get("action") != "FailIndex"]
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored status; drop fields of disabled gates that are not in use."""
         if judge.subresource != "status":
             _drop_disabled_fields(new["spec"], old["spec"], judge)
-        super().prepare_update(new, old, judge)
+        super().prepare_for_update(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate generated labels, selector and every field."""
@@ -132,11 +132,11 @@ class JobStrategy(PodOwnerStrategy):
         if labels and not obj["metadata"].get("labels"):
             obj["metadata"]["labels"] = labels
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about the name and the spec."""
         return name_warnings(obj) + job_spec_warnings(obj["spec"], "spec", judge)
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about a changed spec."""
         unchanged = new["metadata"].get("generation") == old["metadata"].get("generation")
         return [] if unchanged or judge.subresource == "status" else job_spec_warnings(new["spec"], "spec", judge)
@@ -153,35 +153,40 @@ def _generate_selector(obj: Object) -> None:
     metadata = spec.setdefault("template", {}).setdefault("metadata", {})
     labels = metadata.setdefault("labels", {})
     # Both generations of labels are set: clients still select by the unprefixed ones.
-    for key, value in {LEGACY_NAME: name, JOB_NAME_LABEL: name, LEGACY_UID: uid, UID: uid}.items():
+    for key, value in {
+        LEGACY_JOB_NAME_LABEL: name,
+        JOB_NAME_LABEL: name,
+        LEGACY_CONTROLLER_UID_LABEL: uid,
+        UID: uid,
+    }.items():
         labels.setdefault(key, value)
     selector = spec.get("selector") or {}
     spec["selector"] = {**selector, "matchLabels": {UID: uid, **(selector.get("matchLabels") or {})}}
 
 
-def _validate_job(obj: ReadOnlyObject, old: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
+def _validate_job(obj: ReadOnlyObject, old: ReadOnlyObject | None, rules: TemplateValidator) -> list[FieldError]:
     spec, name = obj["spec"], obj["metadata"].get("name", "")
     errors = _validate_generated_selector(obj, old)
     errors += _validate_spec(spec, old["spec"] if old else None, rules)
     # Pods of an indexed job have the hostname `job-index`, which is longest for the last index.
     if spec.get("completionMode") == INDEXED and (spec.get("completions") or 0) > 0:
         hostname = f"{name}-{spec['completions'] - 1}"
-        if names.dns_label(hostname):
+        if names.check_dns_label(hostname):
             detail = f"will not able to create pod with invalid DNS label: {hostname}"
             errors.append(invalid("metadata.name", name, detail))
     return errors
 
 
-def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
+def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateValidator) -> list[FieldError]:
     errors = validate_job_spec(spec, before, "spec", rules)
     selector, template = spec.get("selector"), spec.get("template") or {}
     if selector is None:
         errors.append(required("spec.selector"))
     else:
-        lenient = before is not None and selector_is_invalid(before.get("selector"))
+        lenient = before is not None and is_invalid_selector(before.get("selector"))
         errors += validate_label_selector(selector, "spec.selector", allow_invalid_values=lenient)
     if fits(selector, template) is False:
-        errors.append(invalid("spec.template.metadata.labels", template_labels(template), MISFIT))
+        errors.append(invalid("spec.template.metadata.labels", template_labels(template), SELECTOR_MISMATCH))
     return errors
 
 
@@ -191,7 +196,7 @@ def _validate_generated_selector(obj: ReadOnlyObject, old: ReadOnlyObject | None
         return []
     name, uid = obj["metadata"].get("name", ""), obj["metadata"].get("uid", "")
     errors = [] if uid else [required("metadata.uid")]
-    expected = {LEGACY_UID: uid, LEGACY_NAME: name}
+    expected = {LEGACY_CONTROLLER_UID_LABEL: uid, LEGACY_JOB_NAME_LABEL: name}
     # Jobs created before 1.27 have only the unprefixed labels and stay valid.
     if old is None or {JOB_NAME_LABEL, UID} <= (template_labels(old["spec"].get("template") or {}) or {}).keys():
         expected |= {UID: uid, JOB_NAME_LABEL: name}
@@ -201,7 +206,7 @@ def _validate_generated_selector(obj: ReadOnlyObject, old: ReadOnlyObject | None
         if key not in labels:
             errors.append(required(at, detail))
         elif labels[key] != value:
-            errors.append(invalid(at, label_map(labels), detail))
+            errors.append(invalid(at, sort_labels(labels), detail))
     try:
         fit = from_label_selector(spec["selector"]).matches(expected)
     except BadSelector:
@@ -209,7 +214,7 @@ def _validate_generated_selector(obj: ReadOnlyObject, old: ReadOnlyObject | None
     return (
         errors
         if fit
-        else [*errors, invalid("spec.selector", selector_form(spec["selector"]), "`selector` not auto-generated")]
+        else [*errors, invalid("spec.selector", order_selector(spec["selector"]), "`selector` not auto-generated")]
     )
 
 
@@ -217,7 +222,7 @@ def _validate_immutable_fields(new: ReadOnlyObject, old: ReadOnlyObject, judge: 
     spec, before = new["spec"], old["spec"]
     errors = _validate_completions(spec, before)
     if spec.get("selector") != before.get("selector"):
-        errors.append(invalid("spec.selector", selector_form(spec.get("selector")), _IMMUTABLE))
+        errors.append(invalid("spec.selector", order_selector(spec.get("selector")), _IMMUTABLE))
     errors += _validate_template_update(new, old, judge)
     immutable_fields = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
     changed = [name for name in immutable_fields if spec.get(name) != before.get(name)]
@@ -296,8 +301,8 @@ def _validate_template_update(new: ReadOnlyObject, old: ReadOnlyObject, judge: J
         pod = template.get("spec") or {}
         if pod == _copy_resources(before.get("spec") or {}, pod):
             return []
-        return [invalid("spec.template.spec", internal_form("PodSpec", pod), _IMMUTABLE)]
-    return [] if template == before else [invalid("spec.template", template_form(template), _IMMUTABLE)]
+        return [invalid("spec.template.spec", to_internal_form("PodSpec", pod), _IMMUTABLE)]
+    return [] if template == before else [invalid("spec.template", to_internal_template(template), _IMMUTABLE)]
 
 
 def _copy_scheduling_directives(before: ReadOnlyObject, template: ReadOnlyObject) -> ReadOnlyObject:
@@ -383,7 +388,7 @@ JOB = Printer(
         text_column("Completions", "Succeeded pods, of the required ones."),
         text_column("Duration", "Time from start to completion, or until now."),
         AGE,
-        *WORKLOAD,
+        *WORKLOAD_COLUMNS,
         SELECTOR,
     ),
     job_cells,

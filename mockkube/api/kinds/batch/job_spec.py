@@ -7,22 +7,22 @@ from mockkube.api import names
 from mockkube.api.fields import (
     FieldError,
     duplicate,
+    find_duplicate_indexes,
     invalid,
     not_supported,
     quoted,
-    repeated_indexes,
     required,
     too_long,
     too_many,
 )
-from mockkube.api.kinds.apps.pod_owners import TemplateRules
+from mockkube.api.kinds.apps.pod_owners import TemplateValidator
 from mockkube.api.kinds.batch.indexes import count_indexes
 from mockkube.api.kinds.core.pod.template import pod_template_warnings
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import domain_prefixed_path, one_of, qualified
+from mockkube.api.validation.formats import one_of, qualified, validate_domain_prefixed_path
 from mockkube.api.validation.internal_form import Shape, internal, optional
-from mockkube.api.validation.numbers import nonnegatives
+from mockkube.api.validation.numbers import validate_nonnegative_fields
 
 
 def default_failure_policy(spec: Object) -> None:
@@ -38,9 +38,9 @@ PARALLELISM_MAX: Final = 100_000
 FAILED_INDEXES_MAX: Final = 100_000
 # Above this number, completed and failed indexes could make the status too large for etcd, so that parallelism and
 # failed indexes have lower limits.
-MANY_COMPLETIONS: Final = 100_000
-MANY_PARALLELISM_MAX: Final = 10_000
-MANY_FAILED_INDEXES_MAX: Final = 10_000
+HIGH_COMPLETIONS: Final = 100_000
+HIGH_COMPLETIONS_PARALLELISM_MAX: Final = 10_000
+HIGH_COMPLETIONS_FAILED_INDEXES_MAX: Final = 10_000
 RULES_MAX: Final = 20
 EXIT_CODES_MAX: Final = 255
 CONDITIONS_MAX: Final = 20
@@ -65,15 +65,15 @@ _COUNTS: Final = (
 
 
 def validate_job_spec(
-    spec: ReadOnlyObject, before: ReadOnlyObject | None, at: str, rules: TemplateRules
+    spec: ReadOnlyObject, before: ReadOnlyObject | None, at: str, rules: TemplateValidator
 ) -> list[FieldError]:
     """Validate every field but the selector."""
     # upstream 1.36: pkg/apis/batch/validation/validation.go, validateJobSpec
-    errors = nonnegatives(spec, at, *_COUNTS, "maxFailedIndexes")
+    errors = validate_nonnegative_fields(spec, at, *_COUNTS, "maxFailedIndexes")
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         errors.append(required(f"{at}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
     if spec.get("managedBy") is not None:
-        errors += domain_prefixed_path(spec["managedBy"], f"{at}.managedBy")
+        errors += validate_domain_prefixed_path(spec["managedBy"], f"{at}.managedBy")
         if names.byte_length(spec["managedBy"]) > MANAGED_BY_BYTES_MAX:
             errors.append(too_long(f"{at}.managedBy", MANAGED_BY_BYTES_MAX))
     errors += _validate_completion_mode(spec, at)
@@ -91,9 +91,9 @@ def validate_job_spec(
 def job_spec_warnings(spec: ReadOnlyObject, at: str, judge: Judge) -> list[str]:
     """Warn about indexes that may not be trackable, and about the pod template."""
     warnings = []
-    is_large = (spec.get("completions") or 0) > MANY_COMPLETIONS and (
+    is_large = (spec.get("completions") or 0) > HIGH_COMPLETIONS and (
         spec.get("parallelism") or 0
-    ) > MANY_PARALLELISM_MAX
+    ) > HIGH_COMPLETIONS_PARALLELISM_MAX
     if spec.get("completionMode") == INDEXED and is_large:
         warnings.append(
             f"{at}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, "
@@ -128,19 +128,19 @@ def _validate_indexed(spec: ReadOnlyObject, at: str) -> list[FieldError]:
         errors.append(invalid(f"{at}.maxFailedIndexes", failed, "must be less than or equal to completions"))
     if failed is not None and failed > FAILED_INDEXES_MAX:
         errors.append(invalid(f"{at}.maxFailedIndexes", failed, f"must be less than or equal to {FAILED_INDEXES_MAX}"))
-    if (completions or 0) <= MANY_COMPLETIONS or spec.get("backoffLimitPerIndex") is None:
+    if (completions or 0) <= HIGH_COMPLETIONS or spec.get("backoffLimitPerIndex") is None:
         return errors
     detail = (
-        f"must be less than or equal to {{}} when completions are above {MANY_COMPLETIONS} and used with "
+        f"must be less than or equal to {{}} when completions are above {HIGH_COMPLETIONS} and used with "
         "backoff limit per index"
     )
     if failed is None:
-        missing = f"must be specified when completions is above {MANY_COMPLETIONS}"
+        missing = f"must be specified when completions is above {HIGH_COMPLETIONS}"
         errors.append(required(f"{at}.maxFailedIndexes", missing))
-    if parallelism > MANY_PARALLELISM_MAX:
-        errors.append(invalid(f"{at}.parallelism", parallelism, detail.format(MANY_PARALLELISM_MAX)))
-    if failed is not None and failed > MANY_FAILED_INDEXES_MAX:
-        errors.append(invalid(f"{at}.maxFailedIndexes", failed, detail.format(MANY_FAILED_INDEXES_MAX)))
+    if parallelism > HIGH_COMPLETIONS_PARALLELISM_MAX:
+        errors.append(invalid(f"{at}.parallelism", parallelism, detail.format(HIGH_COMPLETIONS_PARALLELISM_MAX)))
+    if failed is not None and failed > HIGH_COMPLETIONS_FAILED_INDEXES_MAX:
+        errors.append(invalid(f"{at}.maxFailedIndexes", failed, detail.format(HIGH_COMPLETIONS_FAILED_INDEXES_MAX)))
     return errors
 
 
@@ -206,7 +206,7 @@ def _validate_exit_codes(codes: ReadOnlyObject, at: str, containers: set[str]) -
         errors.append(invalid(f"{at}.values", None, "at least one value is required"))
     elif len(values) > EXIT_CODES_MAX:
         errors.append(too_many(f"{at}.values", len(values), EXIT_CODES_MAX))
-    repeated = repeated_indexes(values)
+    repeated = find_duplicate_indexes(values)
     for index, value in enumerate(values):
         if operator == "In" and value == 0:
             errors.append(invalid(f"{at}.values[{index}]", value, "must not be 0 for the In operator"))
@@ -250,7 +250,7 @@ def _validate_success_rule(rule: ReadOnlyObject, at: str, completions: int) -> l
     if count is None:
         return errors
     at = f"{at}.succeededCount"
-    errors += nonnegatives({"succeededCount": count}, at.rpartition(".")[0], "succeededCount")
+    errors += validate_nonnegative_fields({"succeededCount": count}, at.rpartition(".")[0], "succeededCount")
     detail = "must be less than or equal to {} (the number of {})"
     if count > completions:
         errors.append(invalid(at, count, detail.format(completions, "specified completions")))

@@ -3,13 +3,13 @@
 from typing import Final
 
 from mockkube.api.fields import FieldError, duplicate, invalid, required
-from mockkube.api.kinds.batch.indexes import common_index, count_indexes
+from mockkube.api.kinds.batch.indexes import count_indexes, find_common_index
 from mockkube.api.kinds.batch.job_spec import INDEXED
 from mockkube.api.strategy import Judge
 from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.conditions import is_false, is_true
-from mockkube.api.validation.numbers import nonnegatives
+from mockkube.api.validation.numbers import validate_nonnegative_fields
 
 _CONDITIONS: Final = "status.conditions"
 
@@ -37,7 +37,7 @@ def validate_job_status(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) 
     """Validate a change of the status."""
     # upstream 1.36: pkg/registry/batch/job/strategy.go, getStatusValidationOptions
     now, was = _JobState(new), _JobState(old)
-    errors = nonnegatives(now.status, "status", "active", "succeeded", "failed", "ready", "terminating")
+    errors = validate_nonnegative_fields(now.status, "status", "active", "succeeded", "failed", "ready", "terminating")
     errors += _validate_uncounted_pods(now)
     # With JobManagedBy other controllers write the status, too, so transitions are checked that only the built-in
     # controller made before.
@@ -142,7 +142,7 @@ def _validate_indexes(now: _JobState, was: _JobState) -> list[FieldError]:
         detail = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
         errors.append(invalid("status.failedIndexes", lost, detail))
     if (progressed or regressed) and completions is not None and lost is not None:
-        common = common_index(done, lost, completions)
+        common = find_common_index(done, lost, completions)
         if common is not None:
             detail = f"failedIndexes and completedIndexes overlap at index: {common}"
             errors.append(invalid("status.failedIndexes", lost, detail))

@@ -13,7 +13,15 @@ from cryptography.x509 import NameOID
 
 from mockkube.api import names
 from mockkube.api.catalogue import STATUS, Subresource
-from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, repeated_indexes, required
+from mockkube.api.fields import (
+    FieldError,
+    duplicate,
+    find_duplicate_indexes,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.certificates.signer_names import SIGNER_COLUMN, validate_signer_name
 from mockkube.api.printers.ages import age, human_duration
@@ -24,7 +32,7 @@ from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 
 SECONDS_MIN: Final = 600
-LEGACY_SIGNER: Final = "kubernetes.io/legacy-unknown"
+LEGACY_UNKNOWN_SIGNER: Final = "kubernetes.io/legacy-unknown"
 # Fields of the spec that the server sets from the authenticated user.
 _USER_INFO_FIELDS: Final = ("username", "uid", "groups", "extra")
 _USAGES: Final = tuple(
@@ -50,7 +58,7 @@ class CertificateSigningRequestStrategy(StatusStrategy):
     """
 
     tracks_generation = False
-    keeps_requester = True
+    records_requester = True
     selectable = ("spec.signerName",)
 
     def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
@@ -59,17 +67,17 @@ class CertificateSigningRequestStrategy(StatusStrategy):
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Require a path segment, which is all that upstream requires here."""
-        return names.path_segment(name)
+        return names.check_path_segment(name)
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Reset the status and set the requester from the authenticated user."""
-        super().prepare_create(obj, judge)
+        super().prepare_for_create(obj, judge)
         for name in _USER_INFO_FIELDS:
             obj["spec"].pop(name, None)
         # Signers trust these fields, so what the client sent in them is discarded above.
         obj["spec"].update(judge.requester)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored spec, and what the written subresource must not change of the status."""
         new["spec"] = old["spec"]
         before = old.get("status") or {}
@@ -138,7 +146,7 @@ def _validate_request(obj: ReadOnlyObject, old: ReadOnlyObject | None) -> list[F
     errors = [invalid("spec.request", spec.get("request"), message)] if message else []
     errors += _validate_usages(spec.get("usages") or [], before.get("usages") or [])
     signer = spec.get("signerName", "")
-    if signer == LEGACY_SIGNER and before.get("signerName") != LEGACY_SIGNER:
+    if signer == LEGACY_UNKNOWN_SIGNER and before.get("signerName") != LEGACY_UNKNOWN_SIGNER:
         errors.append(invalid("spec.signerName", signer, "the legacy signerName is not allowed via this API version"))
     else:
         errors += validate_signer_name(signer, "spec.signerName")
@@ -163,7 +171,9 @@ def _validate_usages(usages: list[str], before: list[str]) -> list[FieldError]:
         unknown = ((index, usage) for index, usage in enumerate(usages) if usage not in _USAGES)
         errors += [not_supported(f"spec.usages[{index}]", usage, _USAGES) for index, usage in unknown]
     if len(set(before)) == len(before):
-        errors += [duplicate(f"spec.usages[{index}]", usages[index]) for index in sorted(repeated_indexes(usages))]
+        errors += [
+            duplicate(f"spec.usages[{index}]", usages[index]) for index in sorted(find_duplicate_indexes(usages))
+        ]
     return errors
 
 

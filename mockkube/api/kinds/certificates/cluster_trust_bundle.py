@@ -75,11 +75,11 @@ def _find_name_errors(name: str, signer: str, is_prefix: bool) -> list[str]:
     if not signer:
         if ":" in name:
             return ['ClusterTrustBundle without signer name must not have ":" in its name']
-        return names.dns_subdomain(name, prefix=is_prefix)
+        return names.check_dns_subdomain(name, prefix=is_prefix)
     start = signer.replace("/", ":") + ":"
     if not name.startswith(start):
         return [f"ClusterTrustBundle for signerName {signer} must be named with prefix {start}"]
-    return names.dns_subdomain(name.removeprefix(start), prefix=is_prefix)
+    return names.check_dns_subdomain(name.removeprefix(start), prefix=is_prefix)
 
 
 def _validate_certificates(text: str) -> list[FieldError]:

@@ -19,11 +19,11 @@ def validate_signer_name(name: str, at: str) -> list[FieldError]:
         return [invalid(at, name, detail)]
     domain, path = name.split("/")
     errors = [too_long(at, names.SUBDOMAIN_LENGTH_MAX)] if len(domain) > names.SUBDOMAIN_LENGTH_MAX else []
-    errors += _validate_parts(domain, at, names.dns_label)
+    errors += _validate_parts(domain, at, names.check_dns_label)
     if "." not in domain:
         detail = "should be a domain with at least two segments separated by dots"
         errors.append(invalid(at, domain, detail))
-    errors += _validate_parts(path, at, names.dns_subdomain)
+    errors += _validate_parts(path, at, names.check_dns_subdomain)
     return [*errors, too_long(at, SIGNER_NAME_LENGTH_MAX)] if len(name) > SIGNER_NAME_LENGTH_MAX else errors
 
 

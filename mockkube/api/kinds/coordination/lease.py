@@ -32,13 +32,13 @@ class LeaseStrategy(Strategy):
     allow_create_on_update = True
     allow_unconditional_update = False
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Drop the fields of coordinated leader election if its gate is off."""
         if not judge.caps.enabled("CoordinatedLeaderElection"):
             for name in _ELECTION_FIELDS:
                 obj.get("spec", {}).pop(name, None)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Drop the fields of coordinated leader election if its gate is off and they are not stored."""
         if not judge.caps.enabled("CoordinatedLeaderElection"):
             for name in _ELECTION_FIELDS:
@@ -74,7 +74,7 @@ class LeaseCandidateStrategy(Strategy):
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Validate the name as a ConfigMap key."""
-        return names.config_map_key(name)
+        return names.check_config_map_key(name)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate versions and strategy."""

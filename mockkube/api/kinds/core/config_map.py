@@ -11,10 +11,10 @@ from mockkube.api.printers.reading import name_of, section
 from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.formats import formed
+from mockkube.api.validation.formats import validate_format
 
 DATA_BYTES_MAX: Final = 1024 * 1024
-FROZEN: Final = "field is immutable when `immutable` is set"
+IMMUTABLE_DETAIL: Final = "field is immutable when `immutable` is set"
 
 
 class ConfigMapStrategy(Strategy):
@@ -25,14 +25,14 @@ class ConfigMapStrategy(Strategy):
         data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
         errors: list[FieldError] = []
         for key in data:
-            errors += formed_key(key, "data")
+            errors += validate_data_key(key, "data")
             if key in binary:
                 errors.append(invalid(keyed("data", key), key, "duplicate of key present in binaryData"))
         for key in binary:
-            errors += formed_key(key, "binaryData")
+            errors += validate_data_key(key, "binaryData")
         # The limit is in bytes; ASCII texts are counted without encoding a copy of them.
         size = sum(len(text) if text.isascii() else len(text.encode()) for text in data.values())
-        if size + sum(map(decoded_bytes, binary.values())) > DATA_BYTES_MAX:
+        if size + sum(map(decoded_length, binary.values())) > DATA_BYTES_MAX:
             errors.append(too_long("", DATA_BYTES_MAX))
         return errors
 
@@ -45,18 +45,18 @@ def frozen(new: ReadOnlyObject, old: ReadOnlyObject, *names: str) -> list[FieldE
     """Reject changes to an object that has been declared immutable."""
     if not old.get("immutable"):
         return []
-    errors = [] if new.get("immutable") else [forbidden("immutable", FROZEN)]
-    return errors + [forbidden(name, FROZEN) for name in names if new.get(name) != old.get(name)]
+    errors = [] if new.get("immutable") else [forbidden("immutable", IMMUTABLE_DETAIL)]
+    return errors + [forbidden(name, IMMUTABLE_DETAIL) for name in names if new.get(name) != old.get(name)]
 
 
-def formed_key(key: str, at: str) -> list[FieldError]:
+def validate_data_key(key: str, at: str) -> list[FieldError]:
     """Validate a key of a ConfigMap or Secret, which must be usable as a file name."""
     # Identifiers are valid keys: this shortcut spares most keys the regular expression.
     plain = key.isascii() and key.isidentifier() and len(key) < names.SUBDOMAIN_LENGTH_MAX
-    return [] if plain else formed(key, keyed(at, key), names.config_map_key)
+    return [] if plain else validate_format(key, keyed(at, key), names.check_config_map_key)
 
 
-def decoded_bytes(base64: str | None) -> int:
+def decoded_length(base64: str | None) -> int:
     """Return the number of bytes that a base64 text decodes to."""
     return 0 if base64 is None else len(base64) // 4 * 3 - base64.count("=", -2)
 

@@ -12,8 +12,13 @@ from mockkube.api.printers.reading import name_of, number, sections, string
 from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.addresses import STRICT_GATE, ip_warnings, lenient_ip, reachable_ip
-from mockkube.api.validation.formats import formed, label, qualified, required_one_of
+from mockkube.api.validation.addresses import (
+    STRICT_GATE,
+    get_ip_warnings,
+    validate_endpoint_ip,
+    validate_ip_for_legacy_field,
+)
+from mockkube.api.validation.formats import label, qualified, validate_format, validate_required_one_of
 from mockkube.api.validation.numbers import validate_port
 from mockkube.features.capabilities import Capabilities
 
@@ -43,7 +48,7 @@ class EndpointsStrategy(Strategy):
         # Older servers accepted addresses that are invalid now; unchanged ones must not block updates of the metadata.
         return [] if new.get("subsets") == old.get("subsets") else _validate_subsets(new, judge)
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about ambiguous addresses, unless the endpoint controller wrote them."""
         # The controller copies addresses from pods; its user could not react to a warning.
         if (obj["metadata"].get("labels") or {}).get(_MANAGED_BY) == "endpoint-controller":
@@ -53,12 +58,12 @@ class EndpointsStrategy(Strategy):
             for i, subset in enumerate(obj.get("subsets") or [])
             for name in ("addresses", "notReadyAddresses")
             for j, address in enumerate(subset.get(name) or [])
-            for warning in ip_warnings(address.get("ip", ""), f"subsets[{i}].{name}[{j}].ip")
+            for warning in get_ip_warnings(address.get("ip", ""), f"subsets[{i}].{name}[{j}].ip")
         ]
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn as on creation."""
-        return self.warn_create(new, judge)
+        return self.warnings_on_create(new, judge)
 
 
 def _validate_subsets(obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
@@ -78,12 +83,12 @@ def _validate_subsets(obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
 
 def _validate_address(address: ReadOnlyObject, at: str, judge: Judge) -> list[FieldError]:
     ip = address.get("ip", "")
-    errors = lenient_ip(ip, f"{at}.ip", strict=judge.caps.enabled(STRICT_GATE))
+    errors = validate_ip_for_legacy_field(ip, f"{at}.ip", strict=judge.caps.enabled(STRICT_GATE))
     if address.get("hostname"):
         errors += label(address["hostname"], f"{at}.hostname")
     if address.get("nodeName") is not None:
-        errors += formed(address["nodeName"], f"{at}.nodeName", names.dns_subdomain)
-    return errors + reachable_ip(ip, f"{at}.ip")
+        errors += validate_format(address["nodeName"], f"{at}.nodeName", names.check_dns_subdomain)
+    return errors + validate_endpoint_ip(ip, f"{at}.ip")
 
 
 def _validate_port(each: ReadOnlyObject, at: str, *, named: bool) -> list[FieldError]:
@@ -93,7 +98,7 @@ def _validate_port(each: ReadOnlyObject, at: str, *, named: bool) -> list[FieldE
     elif named:
         errors.append(required(f"{at}.name"))
     errors += validate_port(each.get("port"), f"{at}.port")
-    errors += required_one_of(each.get("protocol"), f"{at}.protocol", PROTOCOLS)
+    errors += validate_required_one_of(each.get("protocol"), f"{at}.protocol", PROTOCOLS)
     if each.get("appProtocol") is not None:
         errors += qualified(each["appProtocol"], f"{at}.appProtocol")
     return errors

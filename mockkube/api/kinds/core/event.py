@@ -13,7 +13,7 @@ from mockkube.api.printers.reading import name_of, number, section, string, valu
 from mockkube.api.printers.table import NAME, Cell, Column, Printer, text_column, wide_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import formed, qualified
+from mockkube.api.validation.formats import qualified, validate_format
 
 _EVENT_NAMES: Final = (
     ("message", "note"),
@@ -32,14 +32,14 @@ def _rename_fields(names: dict[str, str]) -> Callable[[Object], Object]:
     return lambda obj: {names.get(key, key): value for key, value in obj.items()}
 
 
-def events_from_core(obj: Object) -> Object:
+def to_events_v1(obj: Object) -> Object:
     """Return a core/v1 event in the form of events.k8s.io/v1."""
     converted = _rename_fields(_TO_EVENTS)(obj)
     converted.setdefault("eventTime", None)
     return converted
 
 
-def core_from_events(obj: Object) -> Object:
+def to_core_v1(obj: Object) -> Object:
     """Return an events.k8s.io/v1 event in the form of core/v1."""
     converted = _rename_fields(_TO_CORE)(obj)
     for name, empty in (("involvedObject", {}), ("source", {}), ("firstTimestamp", None), ("lastTimestamp", None)):
@@ -83,7 +83,7 @@ class EventStrategy(Strategy):
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Require a path segment, which is all that upstream requires here."""
-        return names.path_segment(name)
+        return names.check_path_segment(name)
 
     def fields(self, obj: ReadOnlyObject) -> dict[str, str]:
         """Return reason, type, source and involved object, under the names of both groups."""
@@ -105,7 +105,7 @@ class EventStrategy(Strategy):
         errors = self._validate_namespace(obj)
         if obj.get("eventTime"):
             errors += self._validate_new_style(obj)
-        return errors + formed(obj["metadata"].get("namespace", ""), "namespace", names.dns_subdomain)
+        return errors + validate_format(obj["metadata"].get("namespace", ""), "namespace", names.check_dns_subdomain)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate as on creation."""
@@ -142,7 +142,7 @@ class EventsEventStrategy(EventStrategy):
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Require a DNS subdomain."""
-        return names.dns_subdomain(name, prefix=prefix)
+        return names.check_dns_subdomain(name, prefix=prefix)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Require eventTime, and reject fields that only core/v1 events use."""
@@ -307,7 +307,7 @@ EVENT_KIND: Final = Kind(
     short_names=("ev",),
     strategy=lambda _: EventStrategy(),
     printer=EVENT,
-    conversions={("v1", "events.k8s.io/v1"): events_from_core, ("events.k8s.io/v1", "v1"): core_from_events},
+    conversions={("v1", "events.k8s.io/v1"): to_events_v1, ("events.k8s.io/v1", "v1"): to_core_v1},
 )
 EVENTS_EVENT_KIND: Final = Kind(
     "events.k8s.io",
@@ -317,5 +317,5 @@ EVENTS_EVENT_KIND: Final = Kind(
     stored_as=("", "events"),
     strategy=lambda _: EventsEventStrategy(),
     printer=EVENT,
-    conversions={("v1", "events.k8s.io/v1"): events_from_core, ("events.k8s.io/v1", "v1"): core_from_events},
+    conversions={("v1", "events.k8s.io/v1"): to_events_v1, ("events.k8s.io/v1", "v1"): to_core_v1},
 )

@@ -9,13 +9,13 @@ from typing import Final
 
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, keyed, required
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.core.pod.containers.resources import allows_overcommit, validate_resource_name
+from mockkube.api.kinds.core.pod.containers.resources import is_overcommit_allowed, validate_resource_name
 from mockkube.api.quantity import Quantity, parse
-from mockkube.api.resource_lists import round_up
+from mockkube.api.resource_lists import round_up_resource_list
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.formats import qualified
-from mockkube.api.validation.resource_names import validate_container_name
+from mockkube.api.validation.resource_names import validate_container_resource_name
 from mockkube.features.capabilities import Capabilities
 
 
@@ -25,7 +25,7 @@ def default_limit_range(limit_range: Object, caps: Capabilities) -> None:
         if item.get("type") == "Container":
             _default_container_limits(item)
         for amounts in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
-            round_up(item.get(amounts))
+            round_up_resource_list(item.get(amounts))
 
 
 def _default_container_limits(item: Object) -> None:
@@ -46,9 +46,9 @@ class LimitRangeStrategy(Strategy):
 
     allow_create_on_update = True
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Name a LimitRange without a name after its uid."""
-        super().prepare_create(obj, judge)
+        super().prepare_for_create(obj, judge)
         if not obj["metadata"].get("name"):
             obj["metadata"]["name"] = obj["metadata"]["uid"]
 
@@ -87,7 +87,7 @@ def _validate_limit(limit: ReadOnlyObject, kind: str, at: str) -> list[FieldErro
         fields += ["default", "defaultRequest"]
     fields.append("maxLimitRequestRatio")
     amounts_by_field = {name: limit.get(name) or {} for name in fields}
-    rule = validate_container_name if kind in ("Pod", "Container") else validate_resource_name
+    rule = validate_container_resource_name if kind in ("Pod", "Container") else validate_resource_name
     errors += [
         error for name in fields for key in amounts_by_field[name] for error in rule(key, keyed(f"{at}.{name}", key))
     ]
@@ -163,7 +163,7 @@ def _validate_ratio(amounts: dict[str, Quantity], key: str, at: str) -> list[Fie
 
 def _validate_overcommit(amounts: dict[str, Quantity], key: str, at: str) -> list[FieldError]:
     limit, request = amounts.get("default"), amounts.get("defaultRequest")
-    if allows_overcommit(key) or limit is None or request is None or limit == request:
+    if is_overcommit_allowed(key) or limit is None or request is None or limit == request:
         return []
     detail = f"default value {limit} must equal to defaultRequest value {request} in {key}"
     return [invalid(keyed(f"{at}.defaultRequest", key), str(request), detail)]

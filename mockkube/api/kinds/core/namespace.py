@@ -12,7 +12,7 @@ from mockkube.api.printers.reading import name_of, string
 from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import formed
+from mockkube.api.validation.formats import validate_format
 from mockkube.api.validation.metadata import STANDARD_FINALIZERS
 from mockkube.features.capabilities import Capabilities
 
@@ -27,7 +27,7 @@ def default_namespace(namespace: Object, caps: Capabilities) -> None:
     namespace.setdefault("status", {}).setdefault("phase", "Active")
 
 
-KUBERNETES: Final = "kubernetes"
+KUBERNETES_FINALIZER: Final = "kubernetes"
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
@@ -43,23 +43,23 @@ class NamespaceStrategy(StatusStrategy):
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Require a DNS label."""
-        return names.dns_label(name, prefix=prefix)
+        return names.check_dns_label(name, prefix=prefix)
 
     def empty_status(self) -> Object:
         """Return the status of a new namespace: active."""
         return {"phase": "Active"}
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Set phase Active and add the finalizer of the namespace controller."""
-        super().prepare_create(obj, judge)
+        super().prepare_for_create(obj, judge)
         spec = obj.setdefault("spec", {})
-        if KUBERNETES not in (spec.get("finalizers") or []):
-            spec["finalizers"] = [*(spec.get("finalizers") or []), KUBERNETES]
+        if KUBERNETES_FINALIZER not in (spec.get("finalizers") or []):
+            spec["finalizers"] = [*(spec.get("finalizers") or []), KUBERNETES_FINALIZER]
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep finalizers except on `finalize`, and the status except on `status`."""
         if judge.subresource == "status":
-            self.prepare_status(new, old, judge)
+            self.prepare_for_status_update(new, old, judge)
             return
         new["status"] = old.get("status", {})
         if judge.subresource != "finalize":
@@ -69,7 +69,7 @@ class NamespaceStrategy(StatusStrategy):
         """Validate the finalizers."""
         errors: list[FieldError] = []
         for finalizer in (obj.get("spec") or {}).get("finalizers") or []:
-            if finalizer != KUBERNETES:
+            if finalizer != KUBERNETES_FINALIZER:
                 errors += _validate_finalizer(finalizer, "spec.finalizers")
         return errors
 
@@ -104,7 +104,7 @@ def _restore_finalizers(new: Object, old: ReadOnlyObject) -> None:
 
 
 def _validate_finalizer(name: str, at: str) -> list[FieldError]:
-    errors = formed(name, at, names.qualified_name)
+    errors = validate_format(name, at, names.qualified_name)
     if "/" not in name and name not in STANDARD_FINALIZERS:
         errors.append(invalid(at, name, "name is neither a standard finalizer name nor is it fully qualified"))
     return errors

@@ -8,15 +8,15 @@ from mockkube.api import names
 from mockkube.api.catalogue import STATUS, Subresource
 from mockkube.api.fields import FieldError
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.core.node_validation import validate_node, validate_node_change
-from mockkube.api.kinds.core.pod.options import is_on
+from mockkube.api.kinds.core.node_validation import validate_node, validate_node_update
+from mockkube.api.kinds.core.pod.options import is_feature_enabled
 from mockkube.api.printers.ages import UNKNOWN, age
 from mockkube.api.printers.reading import name_of, section, sections, string, truth
 from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column, wide_column
-from mockkube.api.resource_lists import round_up
+from mockkube.api.resource_lists import round_up_resource_list
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.addresses import STRICT_GATE, cidr_warnings
+from mockkube.api.validation.addresses import STRICT_GATE, get_cidr_warnings
 from mockkube.api.validation.metadata import validate_metadata
 from mockkube.features.capabilities import Capabilities
 
@@ -26,8 +26,8 @@ def default_node(node: Object, caps: Capabilities) -> None:
     status = node.setdefault("status", {})
     if "capacity" in status:
         status.setdefault("allocatable", dict(status["capacity"]))
-    round_up(status.get("capacity"))
-    round_up(status.get("allocatable"))
+    round_up_resource_list(status.get("capacity"))
+    round_up_resource_list(status.get("allocatable"))
     _align_pod_cidrs(node.setdefault("spec", {}))
 
 
@@ -46,14 +46,14 @@ class NodeStrategy(Strategy):
 
     selectable = ("spec.unschedulable",)
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Keep the submitted status, without removed fields and those of disabled gates."""
         # Dynamic kubelet configuration was removed in 1.26; only objects stored before still have these fields.
         obj.get("spec", {}).pop("configSource", None)
         obj.get("status", {}).pop("config", None)
         _drop_disabled_status_fields(obj.get("status", {}), judge)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored status, or on the status subresource the stored spec."""
         if judge.subresource == "status":
             new["spec"] = old.get("spec", {})
@@ -66,19 +66,19 @@ class NodeStrategy(Strategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate taints, resources and address ranges."""
-        return validate_node(obj, strict_addresses=is_on(judge.caps, STRICT_GATE))
+        return validate_node(obj, strict_addresses=is_feature_enabled(judge.caps, STRICT_GATE))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the change and, except on the status subresource, the whole new node."""
         if judge.subresource == "status":
-            return validate_node_change(new, old)
+            return validate_node_update(new, old)
         # The generic update has validated the metadata already; upstream's ValidateNodeUpdate does so again, and
         # reports its errors twice.
-        errors = validate_metadata(new, names.dns_subdomain, False)
-        errors += validate_node(new, strict_addresses=is_on(judge.caps, STRICT_GATE))
-        return errors + validate_node_change(new, old)
+        errors = validate_metadata(new, names.check_dns_subdomain, False)
+        errors += validate_node(new, strict_addresses=is_feature_enabled(judge.caps, STRICT_GATE))
+        return errors + validate_node_update(new, old)
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about fields without effect and about ambiguous CIDRs."""
         spec = obj.get("spec", {})
         warnings = []
@@ -87,12 +87,12 @@ class NodeStrategy(Strategy):
         if spec.get("externalID"):
             warnings.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
         for i, value in enumerate(spec.get("podCIDRs", ())):
-            warnings += cidr_warnings(value, f"spec.podCIDRs[{i}]")
+            warnings += get_cidr_warnings(value, f"spec.podCIDRs[{i}]")
         return warnings
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn as on creation; not of a status."""
-        return [] if judge.subresource == "status" else self.warn_create(new, judge)
+        return [] if judge.subresource == "status" else self.warnings_on_create(new, judge)
 
     def fields(self, obj: ReadOnlyObject) -> Mapping[str, str]:
         """Return whether the node is unschedulable."""
@@ -102,10 +102,12 @@ class NodeStrategy(Strategy):
 def _drop_disabled_status_fields(status: Object, judge: Judge) -> None:
     """Drop fields of disabled gates from the status of a new node."""
     # Two features read runtimeHandlers, so the field goes only if both are off.
-    if not is_on(judge.caps, "RecursiveReadOnlyMounts") and not is_on(judge.caps, "UserNamespacesSupport"):
+    if not is_feature_enabled(judge.caps, "RecursiveReadOnlyMounts") and not is_feature_enabled(
+        judge.caps, "UserNamespacesSupport"
+    ):
         status.pop("runtimeHandlers", None)
     for gate, field in (("SupplementalGroupsPolicy", "features"), ("NodeDeclaredFeatures", "declaredFeatures")):
-        if not is_on(judge.caps, gate):
+        if not is_feature_enabled(judge.caps, gate):
             status.pop(field, None)
 
 

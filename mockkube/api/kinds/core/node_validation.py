@@ -11,15 +11,15 @@ from typing import Any, Final
 from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, forbidden, internal, invalid, required
 from mockkube.api.go_json import complaint
-from mockkube.api.kinds.core.pod.containers.resources import validate_quantity
+from mockkube.api.kinds.core.pod.containers.resources import validate_resource_quantity
 from mockkube.api.kinds.core.pod.tolerations import validate_taint_effect
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.addresses import lenient_cidr, parse_cidr
-from mockkube.api.validation.internal_form import internal_form
+from mockkube.api.validation.addresses import parse_cidr, validate_cidr_for_legacy_field
+from mockkube.api.validation.internal_form import to_internal_form
 from mockkube.api.validation.labels import validate_label_name
 
 TAINTS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/taints"
-AVOID_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/preferAvoidPods"
+PREFER_AVOID_PODS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/preferAvoidPods"
 _FEATURE_NAME: Final = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
 _FEATURE_NAME_DETAIL: Final = (
     "must start with an UpperCamelCase segment, with subsequent segments separated by '/' "
@@ -55,12 +55,12 @@ def _validate_annotations(annotations: Mapping[str, str]) -> list[FieldError]:
             errors.append(invalid(at, TAINTS_ANNOTATION, taints))
         else:
             errors += validate_taints(taints or (), f"{at}.{TAINTS_ANNOTATION}")
-    if text := annotations.get(AVOID_ANNOTATION):
+    if text := annotations.get(PREFER_AVOID_PODS_ANNOTATION):
         avoided = _parse_annotation(text)
         if isinstance(avoided, str):
-            errors.append(invalid(f"{at}.AvoidPods", AVOID_ANNOTATION, avoided))
+            errors.append(invalid(f"{at}.AvoidPods", PREFER_AVOID_PODS_ANNOTATION, avoided))
         else:
-            errors += _validate_avoid_pods(avoided, f"{at}.{AVOID_ANNOTATION}")
+            errors += _validate_avoid_pods(avoided, f"{at}.{PREFER_AVOID_PODS_ANNOTATION}")
     return errors
 
 
@@ -91,7 +91,7 @@ def _validate_resources(status: ReadOnlyObject) -> list[FieldError]:
     errors: list[FieldError] = []
     for kind in ("capacity", "allocatable"):
         for name, amount in status.get(kind, {}).items():
-            errors += validate_quantity(name, amount, f"status.{kind}.{name}")
+            errors += validate_resource_quantity(name, amount, f"status.{kind}.{name}")
     return errors
 
 
@@ -119,7 +119,7 @@ def _validate_pod_cidrs(ranges: Sequence[str], strict_addresses: bool) -> list[F
     at = "spec.podCIDRs"
     errors: list[FieldError] = []
     for i, value in enumerate(ranges):
-        errors += lenient_cidr(value, f"{at}[{i}]", strict=strict_addresses)
+        errors += validate_cidr_for_legacy_field(value, f"{at}[{i}]", strict=strict_addresses)
     if len(ranges) < 2:
         return errors
     parsed = [parse_cidr(value) for value in ranges]
@@ -134,7 +134,7 @@ def _validate_pod_cidrs(ranges: Sequence[str], strict_addresses: bool) -> list[F
     return errors
 
 
-def validate_node_change(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
+def validate_node_update(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
     """Validate a change of a node, by any resource, except its metadata."""
     spec, status, before = new.get("spec", {}), new.get("status", {}), old.get("spec", {})
     errors = _validate_annotations(new["metadata"].get("annotations", {}))
@@ -165,7 +165,7 @@ def _validate_addresses(addresses: Sequence[ReadOnlyObject]) -> list[FieldError]
     for i, address in enumerate(addresses):
         key = (address.get("type", ""), address.get("address", ""))
         if key in seen:
-            errors.append(duplicate(f"status.addresses[{i}]", internal_form("NodeAddress", address)))
+            errors.append(duplicate(f"status.addresses[{i}]", to_internal_form("NodeAddress", address)))
         seen.add(key)
     return errors
 
@@ -183,7 +183,7 @@ def _validate_config_source(
     source: ReadOnlyObject, at: str, check: Callable[[ReadOnlyObject, str], list[FieldError]]
 ) -> list[FieldError]:
     if "configMap" not in source:
-        return [invalid(at, internal_form("NodeConfigSource", source), _ONE_REFERENCE_DETAIL)]
+        return [invalid(at, to_internal_form("NodeConfigSource", source), _ONE_REFERENCE_DETAIL)]
     return check(source["configMap"], f"{at}.configMap")
 
 
@@ -200,9 +200,9 @@ def _validate_status_source(source: ReadOnlyObject, at: str) -> list[FieldError]
 
 def _validate_config_map(source: ReadOnlyObject, at: str) -> list[FieldError]:
     checks: dict[str, Callable[[str], list[str]]] = {
-        "namespace": names.dns_label,
-        "name": names.dns_subdomain,
-        "kubeletConfigKey": names.config_map_key,
+        "namespace": names.check_dns_label,
+        "name": names.check_dns_subdomain,
+        "kubeletConfigKey": names.check_config_map_key,
     }
     errors: list[FieldError] = []
     for name, check in checks.items():
@@ -220,11 +220,11 @@ def validate_taints(taints: Sequence[ReadOnlyObject], at: str) -> list[FieldErro
     for i, taint in enumerate(taints):
         here, key, value, effect = f"{at}[{i}]", *(taint.get(name, "") for name in ("key", "value", "effect"))
         errors += validate_label_name(key, f"{here}.key")
-        if texts := names.label_value(value):
+        if texts := names.check_label_value(value):
             errors.append(invalid(f"{here}.value", value, ";".join(texts)))
         errors += validate_taint_effect(effect, f"{here}.effect") if effect else [required(f"{here}.effect")]
         if (effect, key) in seen:
             text = "taints must be unique by key and effect pair"
-            errors.append(duplicate(here, internal_form("Taint", taint), text))
+            errors.append(duplicate(here, to_internal_form("Taint", taint), text))
         seen.add((effect, key))
     return errors

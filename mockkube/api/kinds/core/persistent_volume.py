@@ -7,21 +7,21 @@ from mockkube.api import names
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, required
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.core.persistent_volume_claim_validation import attributes_class_enabled
+from mockkube.api.kinds.core.persistent_volume_claim_validation import is_attributes_class_enabled
 from mockkube.api.kinds.core.persistent_volume_validation import (
     VolumeRules,
     persistent_volume_warnings,
     validate_mount_options,
-    validate_volume_change,
     validate_volume_spec,
-    volume_rules,
+    validate_volume_update,
+    volume_validation_options,
 )
-from mockkube.api.kinds.core.pod.volumes.defaults import default_persistent_source
+from mockkube.api.kinds.core.pod.volumes.defaults import default_persistent_volume_source
 from mockkube.api.kinds.core.volume_columns import _modes, _phase, _storage_class
 from mockkube.api.printers.ages import age
 from mockkube.api.printers.reading import name_of, string, value_at
 from mockkube.api.printers.table import AGE, NAME, UNSET, Cell, Printer, text_column, wide_column
-from mockkube.api.resource_lists import round_up
+from mockkube.api.resource_lists import round_up_resource_list
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
@@ -37,8 +37,8 @@ def default_persistent_volume(volume: Object, caps: Capabilities) -> None:
     spec = volume.setdefault("spec", {})
     spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
     spec.setdefault("volumeMode", "Filesystem")
-    round_up(spec.get("capacity"))
-    default_persistent_source(spec)
+    round_up_resource_list(spec.get("capacity"))
+    default_persistent_volume_source(spec)
 
 
 _ATTRIBUTES_CLASS = "volumeAttributesClassName"
@@ -50,25 +50,25 @@ class PersistentVolumeStrategy(Strategy):
     def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
         self.extensions = extensions
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Set phase Pending, with the present time."""
         obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": render_time(judge.now)}
-        if not attributes_class_enabled(judge.caps):
+        if not is_attributes_class_enabled(judge.caps):
             obj.get("spec", {}).pop(_ATTRIBUTES_CLASS, None)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored status, or on the status subresource the stored spec."""
         if judge.subresource == "status":
             new["spec"] = old.get("spec", {})
             _set_phase_transition_time(new.setdefault("status", {}), old.get("status", {}), judge)
             return
         new["status"] = old.get("status", {})
-        if not attributes_class_enabled(judge.caps) and _ATTRIBUTES_CLASS not in old.get("spec", {}):
+        if not is_attributes_class_enabled(judge.caps) and _ATTRIBUTES_CLASS not in old.get("spec", {}):
             new.get("spec", {}).pop(_ATTRIBUTES_CLASS, None)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the spec and the annotated mount options."""
-        options = volume_rules(judge.caps, self.extensions)
+        options = volume_validation_options(judge.caps, self.extensions)
         return validate_volume_spec(obj, options) + validate_mount_options(obj)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
@@ -76,22 +76,22 @@ class PersistentVolumeStrategy(Strategy):
         if judge.subresource == "status":
             # Upstream validates nothing else of a status.
             return [] if new["metadata"].get("resourceVersion") else [required("resourceVersion")]
-        options = volume_rules(judge.caps, self.extensions, old)
+        options = volume_validation_options(judge.caps, self.extensions, old)
         volume_errors = _validate_volume(new, options)
         # Upstream's strategy validates the volume, and so does ValidatePersistentVolumeUpdate: its errors appear twice.
-        return volume_errors + validate_mount_options(new) + volume_errors + validate_volume_change(new, old, options)
+        return volume_errors + validate_mount_options(new) + volume_errors + validate_volume_update(new, old, options)
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about deprecated fields."""
         return [*persistent_volume_warnings(obj)]
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn as on creation; not of a status."""
         return [] if judge.subresource == "status" else [*persistent_volume_warnings(new)]
 
 
 def _validate_volume(volume: ReadOnlyObject, rules: VolumeRules) -> list[FieldError]:
-    return validate_metadata(volume, names.dns_subdomain, False) + validate_volume_spec(volume, rules)
+    return validate_metadata(volume, names.check_dns_subdomain, False) + validate_volume_spec(volume, rules)
 
 
 def _set_phase_transition_time(status: Object, before: ReadOnlyObject, judge: Judge) -> None:

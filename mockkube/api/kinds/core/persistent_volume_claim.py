@@ -9,18 +9,18 @@ from mockkube.api.fields import FieldError
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.persistent_volume_claim_validation import (
     CLASS_ANNOTATION,
-    attributes_class_enabled,
-    claim_rules,
-    validate_claim_change,
+    claim_validation_options,
+    is_attributes_class_enabled,
     validate_claim_spec,
     validate_claim_status,
+    validate_claim_update,
 )
 from mockkube.api.kinds.core.pod.volumes.warnings import claim_spec_warnings
 from mockkube.api.kinds.core.volume_columns import _modes, _phase, _storage_class
 from mockkube.api.printers.ages import age
 from mockkube.api.printers.reading import name_of, string
 from mockkube.api.printers.table import AGE, NAME, UNSET, Cell, Printer, text_column, wide_column
-from mockkube.api.resource_lists import round_up, round_up_resources
+from mockkube.api.resource_lists import round_up_resource_list, round_up_resources
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.metadata import validate_metadata
@@ -32,8 +32,8 @@ def default_claim(claim: Object, caps: Capabilities) -> None:
     # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_PersistentVolumeClaim
     status = claim.setdefault("status", {})
     status.setdefault("phase", "Pending")
-    round_up(status.get("capacity"))
-    round_up(status.get("allocatedResources"))
+    round_up_resource_list(status.get("capacity"))
+    round_up_resource_list(status.get("allocatedResources"))
     default_claim_spec(claim.setdefault("spec", {}))
 
 
@@ -50,12 +50,12 @@ _SOURCE_FIELDS: Final = ("kind", "name", "apiGroup")
 class PersistentVolumeClaimStrategy(Strategy):
     """Strategy of PersistentVolumeClaim."""
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Set phase Pending and align `dataSource` with `dataSourceRef`."""
         obj["status"] = {"phase": "Pending"}
         _prepare_spec(obj.get("spec", {}), {}, judge)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored status, or on the status subresource the stored spec."""
         if judge.subresource == "status":
             new["spec"] = old.get("spec", {})
@@ -66,19 +66,19 @@ class PersistentVolumeClaimStrategy(Strategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the spec."""
-        return validate_claim_spec(obj.get("spec", {}), "spec", claim_rules(judge.caps))
+        return validate_claim_spec(obj.get("spec", {}), "spec", claim_validation_options(judge.caps))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the new claim and the change, or the status."""
-        options = claim_rules(judge.caps, old)
+        options = claim_validation_options(judge.caps, old)
         if judge.subresource == "status":
             return validate_claim_status(new, options)
         # The generic update has validated the metadata already; upstream does so again, and reports its errors twice.
-        errors = validate_metadata(new, names.dns_subdomain, True)
+        errors = validate_metadata(new, names.check_dns_subdomain, True)
         errors += validate_claim_spec(new.get("spec", {}), "spec", options)
-        return errors + validate_claim_change(new, old, options)
+        return errors + validate_claim_update(new, old, options)
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about the deprecated annotation and fractional byte amounts."""
         warnings = []
         if CLASS_ANNOTATION in obj["metadata"].get("annotations", ()):
@@ -86,13 +86,13 @@ class PersistentVolumeClaimStrategy(Strategy):
             warnings.append(f"metadata.annotations[{CLASS_ANNOTATION}]: {text}")
         return [*warnings, *claim_spec_warnings(obj.get("spec", {}), "spec")]
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn as on creation; not of a status."""
-        return [] if judge.subresource == "status" else self.warn_create(new, judge)
+        return [] if judge.subresource == "status" else self.warnings_on_create(new, judge)
 
 
 def _prepare_spec(spec: Object, before: ReadOnlyObject, judge: Judge) -> None:
-    if not attributes_class_enabled(judge.caps) and _ATTRIBUTES_CLASS not in before:
+    if not is_attributes_class_enabled(judge.caps) and _ATTRIBUTES_CLASS not in before:
         spec.pop(_ATTRIBUTES_CLASS, None)
     other_namespace = spec.get("dataSourceRef", {}).get("namespace")
     if other_namespace and "dataSourceRef" not in before and not judge.caps.enabled("CrossNamespaceVolumeDataSource"):
@@ -123,7 +123,7 @@ def _sync_data_sources(spec: Object) -> None:
 
 
 def _drop_disabled_status(status: Object, before: ReadOnlyObject, judge: Judge) -> None:
-    if attributes_class_enabled(judge.caps):
+    if is_attributes_class_enabled(judge.caps):
         return
     for field in ("currentVolumeAttributesClassName", "modifyVolumeStatus"):
         if field not in before:

@@ -8,11 +8,11 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
-from mockkube.api.kinds.core.pod.containers.resources import is_native, validate_quantity
+from mockkube.api.kinds.core.pod.containers.resources import is_native_resource, validate_resource_quantity
 from mockkube.api.quantity import Quantity, parse
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.internal_form import internal_diff
-from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector, validate_labels
+from mockkube.api.validation.internal_form import diff_internal_forms
+from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector, validate_labels
 from mockkube.api.validation.metadata import IMMUTABLE, validate_annotations, validate_immutable
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
@@ -34,34 +34,34 @@ _IMMUTABLE_SPEC: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimRules:
+class ClaimValidationOptions:
     """Validation options that follow from the gates and the stored claim."""
 
     attributes_class: bool = True
     recovery: bool = True
     allow_invalid_selector: bool = False
-    allow_invalid_group: bool = False
+    allow_invalid_api_group: bool = False
 
 
-def attributes_class_enabled(caps: Capabilities) -> bool:
+def is_attributes_class_enabled(caps: Capabilities) -> bool:
     """Return whether VolumeAttributesClass is enabled."""
     return caps.version >= Version(1, 36) or caps.enabled("VolumeAttributesClass")
 
 
-def claim_rules(caps: Capabilities, old: ReadOnlyObject | None = None) -> ClaimRules:
+def claim_validation_options(caps: Capabilities, old: ReadOnlyObject | None = None) -> ClaimValidationOptions:
     """Return the options for a new claim, or for an update of `old`."""
-    attributes = attributes_class_enabled(caps)
+    attributes = is_attributes_class_enabled(caps)
     recovery = caps.version >= Version(1, 34) or caps.enabled("RecoverVolumeExpansionFailure")
     if old is None:
-        return ClaimRules(attributes, recovery)
+        return ClaimValidationOptions(attributes, recovery)
     spec, status = old.get("spec", {}), old.get("status", {})
     sources = (spec.get("dataSource", {}), spec.get("dataSourceRef", {}))
-    return ClaimRules(
+    return ClaimValidationOptions(
         attributes_class=attributes or "volumeAttributesClassName" in spec,
         recovery=recovery or "allocatedResources" in status or "allocatedResourceStatuses" in status,
-        allow_invalid_selector=selector_is_invalid(spec.get("selector")),
+        allow_invalid_selector=is_invalid_selector(spec.get("selector")),
         # A stored claim may have an invalid apiGroup: older servers did not validate it.
-        allow_invalid_group=any(source.get("apiGroup") is not None for source in sources),
+        allow_invalid_api_group=any(source.get("apiGroup") is not None for source in sources),
     )
 
 
@@ -74,7 +74,7 @@ def validate_access_modes(modes: Sequence[str], at: str) -> list[FieldError]:
     return errors
 
 
-def validate_claim_spec(spec: ReadOnlyObject, at: str, rules: ClaimRules) -> list[FieldError]:
+def validate_claim_spec(spec: ReadOnlyObject, at: str, rules: ClaimValidationOptions) -> list[FieldError]:
     """Validate the spec of a claim."""
     modes = spec.get("accessModes", ())
     errors = [] if modes else [required(f"{at}.accessModes", "at least 1 access mode is required")]
@@ -98,7 +98,7 @@ def validate_claim_spec(spec: ReadOnlyObject, at: str, rules: ClaimRules) -> lis
 def validate_class_name(spec: ReadOnlyObject, field: str, at: str) -> list[FieldError]:
     """Validate the name of a class, if there is one."""
     name = spec.get(field)
-    return [invalid(f"{at}.{field}", name, text) for text in names.dns_subdomain(name)] if name else []
+    return [invalid(f"{at}.{field}", name, text) for text in names.check_dns_subdomain(name)] if name else []
 
 
 def _validate_storage(spec: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -107,19 +107,19 @@ def _validate_storage(spec: ReadOnlyObject, at: str) -> list[FieldError]:
         return [required(at)]
     if parse(amount).sign <= 0:
         return [invalid(at, amount, "must be greater than zero")]
-    return validate_quantity("storage", amount, at)
+    return validate_resource_quantity("storage", amount, at)
 
 
-def _validate_data_source(source: ReadOnlyObject, at: str, rules: ClaimRules) -> list[FieldError]:
+def _validate_data_source(source: ReadOnlyObject, at: str, rules: ClaimValidationOptions) -> list[FieldError]:
     kind, group = source.get("kind", ""), source.get("apiGroup") or ""
     errors = [required(f"{at}.{field}") for field in ("name", "kind") if not source.get(field)]
     if not group and kind != "PersistentVolumeClaim":
         text = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
         errors.append(invalid(at, kind, text))
-    if group and not rules.allow_invalid_group:
-        errors += [invalid(f"{at}.apiGroup", group, text) for text in names.dns_subdomain(group)]
+    if group and not rules.allow_invalid_api_group:
+        errors += [invalid(f"{at}.apiGroup", group, text) for text in names.check_dns_subdomain(group)]
     if namespace := source.get("namespace"):
-        errors += [invalid(f"{at}.namespace", namespace, text) for text in names.dns_label(namespace)]
+        errors += [invalid(f"{at}.namespace", namespace, text) for text in names.check_dns_label(namespace)]
     return errors
 
 
@@ -135,7 +135,7 @@ def _validate_sources_match(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     return []
 
 
-def validate_claim_template(template: ReadOnlyObject, at: str, rules: ClaimRules) -> list[FieldError]:
+def validate_claim_template(template: ReadOnlyObject, at: str, rules: ClaimValidationOptions) -> list[FieldError]:
     """Validate the claim template of an ephemeral volume."""
     meta = template.get("metadata", {})
     errors = validate_annotations(meta.get("annotations", {}), f"{at}.metadata.annotations")
@@ -148,12 +148,12 @@ def validate_claim_template(template: ReadOnlyObject, at: str, rules: ClaimRules
     return errors + validate_claim_spec(template.get("spec", {}), f"{at}.spec", rules)
 
 
-def validate_claim_change(new: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimRules) -> list[FieldError]:
+def validate_claim_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimValidationOptions) -> list[FieldError]:
     """Validate a change: the spec is immutable except requests and classes of bound claims."""
     errors = _validate_class_annotation(new, old)
     before, after = _with_mutable_fields_equal(new, old)
     if before != after:
-        difference = internal_diff("PersistentVolumeClaimSpec", before, after)
+        difference = diff_internal_forms("PersistentVolumeClaimSpec", before, after)
         errors.append(forbidden("spec", f"{_IMMUTABLE_SPEC}\n{difference}"))
     errors += _validate_request_decrease(new, old, rules)
     spec, past = new.get("spec", {}), old.get("spec", {})
@@ -170,7 +170,9 @@ def _storage_amount(obj: ReadOnlyObject, *path: str) -> Quantity:
     return parse(value.get("storage", "0"))
 
 
-def _validate_request_decrease(new: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimRules) -> list[FieldError]:
+def _validate_request_decrease(
+    new: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimValidationOptions
+) -> list[FieldError]:
     requested = _storage_amount(new, "spec", "resources", "requests")
     if requested >= _storage_amount(old, "spec", "resources", "requests"):
         return []
@@ -236,7 +238,9 @@ def _copy_field(source: dict[str, object], target: dict[str, object], field: str
         target[field] = source[field]
 
 
-def _validate_attributes_class_update(spec: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimRules) -> list[FieldError]:
+def _validate_attributes_class_update(
+    spec: ReadOnlyObject, old: ReadOnlyObject, rules: ClaimValidationOptions
+) -> list[FieldError]:
     at, name = "spec.volumeAttributesClassName", spec.get("volumeAttributesClassName")
     if not rules.attributes_class:
         return [forbidden(at, "update is forbidden when the VolumeAttributesClass feature gate is disabled")]
@@ -248,20 +252,20 @@ def _validate_attributes_class_update(spec: ReadOnlyObject, old: ReadOnlyObject,
     return [forbidden(at, text)]
 
 
-def validate_claim_status(new: ReadOnlyObject, rules: ClaimRules) -> list[FieldError]:
+def validate_claim_status(new: ReadOnlyObject, rules: ClaimValidationOptions) -> list[FieldError]:
     """Validate the status of a claim."""
     status = new.get("status", {})
     errors = [] if new["metadata"].get("resourceVersion") else [required("resourceVersion")]
     if not new.get("spec", {}).get("accessModes"):
         errors.append(required("Spec.accessModes"))
     for name, amount in status.get("capacity", {}).items():
-        errors += validate_basic_amount(amount, f"status.capacity[{name}]")
+        errors += validate_nonnegative_amount(amount, f"status.capacity[{name}]")
     if rules.recovery:
         errors += _validate_resizing(status)
     return errors
 
 
-def validate_basic_amount(amount: str, at: str) -> list[FieldError]:
+def validate_nonnegative_amount(amount: str, at: str) -> list[FieldError]:
     """Reject a negative amount, with the message for quantities."""
     value = parse(amount).value()
     return [invalid(at, value, "must be a valid resource quantity")] if value < 0 else []
@@ -277,13 +281,13 @@ def _validate_resizing(status: ReadOnlyObject) -> list[FieldError]:
     at = "status.allocatedResources"
     for name, amount in status.get("allocatedResources", {}).items():
         here = f"{at}[{name}]"
-        amount_errors = _validate_resource_key(name, at) or validate_basic_amount(amount, here)
-        errors += amount_errors or validate_quantity("storage", amount, here)
+        amount_errors = _validate_resource_key(name, at) or validate_nonnegative_amount(amount, here)
+        errors += amount_errors or validate_resource_quantity("storage", amount, here)
     return errors
 
 
 def _validate_resource_key(name: str, at: str) -> list[FieldError]:
     errors = [invalid(at, name, text) for text in names.qualified_name(name)]
-    if not errors and is_native(name) and name != "storage":
+    if not errors and is_native_resource(name) and name != "storage":
         errors.append(not_supported(at, name, ("storage",)))
     return errors

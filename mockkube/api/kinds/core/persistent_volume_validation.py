@@ -10,41 +10,41 @@ from typing import Any, Final
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
 from mockkube.api.kinds.core.persistent_volume_claim_validation import (
     VOLUME_MODES,
-    attributes_class_enabled,
+    is_attributes_class_enabled,
     validate_access_modes,
-    validate_basic_amount,
     validate_class_name,
+    validate_nonnegative_amount,
 )
 from mockkube.api.kinds.core.pod.volumes.sources import (
     Source,
     check_aws,
     check_azure_disk,
-    check_azure_file_volume,
-    check_cinder_volume,
-    check_csi_volume,
+    check_azure_file_persistent_volume,
+    check_cinder_persistent_volume,
+    check_csi_persistent_volume,
     check_fc,
     check_flex,
     check_flocker,
     check_gce,
-    check_glusterfs_volume,
+    check_glusterfs_persistent_volume,
     check_host_path,
     check_local,
     check_nfs,
     check_quobyte,
-    check_storage_os_volume,
+    check_storage_os_persistent_volume,
     demand,
-    iscsi_check_for,
+    make_iscsi_volume_check,
     validate_sources,
 )
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
-from mockkube.api.validation.internal_form import internal_diff, internal_form
+from mockkube.api.validation.internal_form import diff_internal_forms, to_internal_form
 from mockkube.api.validation.metadata import IMMUTABLE, validate_immutable
 from mockkube.api.validation.node_selector import (
-    SelectorRules,
+    NodeSelectorOptions,
+    get_node_selector_term_warnings,
     has_invalid_values,
-    node_selector_term_warnings,
     validate_node_selector,
 )
 from mockkube.features.capabilities import Capabilities
@@ -65,25 +65,25 @@ _SOURCES: Final = (
     Source("hostPath", check_host_path),
     Source("gcePersistentDisk", check_gce, at="persistentDisk"),
     Source("awsElasticBlockStore", check_aws),
-    Source("glusterfs", check_glusterfs_volume),
+    Source("glusterfs", check_glusterfs_persistent_volume),
     Source("flocker", check_flocker),
     Source("nfs", check_nfs),
     Source("rbd", demand("monitors", "image")),
     Source("quobyte", check_quobyte),
     Source("cephfs", demand("monitors"), second_at="cephFS"),
-    Source("iscsi", iscsi_check_for("")),
-    Source("cinder", check_cinder_volume),
+    Source("iscsi", make_iscsi_volume_check("")),
+    Source("cinder", check_cinder_persistent_volume),
     Source("fc", check_fc),
     Source("flexVolume", check_flex, always=True),
-    Source("azureFile", check_azure_file_volume),
+    Source("azureFile", check_azure_file_persistent_volume),
     Source("vsphereVolume", demand("volumePath")),
     Source("photonPersistentDisk", demand("pdID")),
     Source("portworxVolume", demand("volumeID")),
     Source("azureDisk", check_azure_disk),
     Source("scaleIO", demand("gateway", "system", "volumeName")),
     Source("local", check_local),
-    Source("storageos", check_storage_os_volume),
-    Source("csi", check_csi_volume),
+    Source("storageos", check_storage_os_persistent_volume),
+    Source("csi", check_csi_persistent_volume),
 )
 _SOURCE_FIELDS: Final = tuple(source.field for source in _SOURCES)
 _SOURCES_WITH_MOUNT_OPTIONS: Final = (
@@ -108,19 +108,21 @@ class VolumeRules:
     """Validation options that follow from the gates and the stored volume."""
 
     attributes_class: bool = True
-    mutable_affinity: bool = False
-    selectors: SelectorRules = field(default_factory=SelectorRules)
+    allow_node_affinity_update: bool = False
+    selectors: NodeSelectorOptions = field(default_factory=NodeSelectorOptions)
 
 
-def volume_rules(caps: Capabilities, extensions: Extensions, old: ReadOnlyObject | None = None) -> VolumeRules:
+def volume_validation_options(
+    caps: Capabilities, extensions: Extensions, old: ReadOnlyObject | None = None
+) -> VolumeRules:
     """Return the options for a new volume, or for an update of `old`."""
     spec: ReadOnlyObject = (old or {}).get("spec", {})
     terms = spec.get("nodeAffinity", {}).get("required", {}).get("nodeSelectorTerms") or ()
     allowed = frozenset[str]() if extensions is NO_EXTENSIONS else extensions.allowed(caps, (), terms)
     return VolumeRules(
-        attributes_class=attributes_class_enabled(caps) or "volumeAttributesClassName" in spec,
-        mutable_affinity=caps.enabled("MutablePVNodeAffinity"),
-        selectors=SelectorRules(has_invalid_values(terms), extensions, allowed),
+        attributes_class=is_attributes_class_enabled(caps) or "volumeAttributesClassName" in spec,
+        allow_node_affinity_update=caps.enabled("MutablePVNodeAffinity"),
+        selectors=NodeSelectorOptions(has_invalid_values(terms), extensions, allowed),
     )
 
 
@@ -153,15 +155,15 @@ def validate_volume_spec(volume: ReadOnlyObject, rules: VolumeRules) -> list[Fie
 def _validate_capacity(capacity: Mapping[str, str], at: str) -> list[FieldError]:
     errors = [] if capacity else [required(at)]
     if set(capacity) != {"storage"}:
-        errors.append(not_supported(at, internal_form("map", capacity), ("storage",)))
+        errors.append(not_supported(at, to_internal_form("map", capacity), ("storage",)))
     for name, amount in capacity.items():
-        errors += validate_basic_amount(amount, f"{at}[{name}]")
+        errors += validate_nonnegative_amount(amount, f"{at}[{name}]")
         if parse(amount).sign <= 0:
             errors.append(invalid(f"{at}[{name}]", amount, _POSITIVE_DETAIL))
     return errors
 
 
-def _validate_affinity(affinity: ReadOnlyObject, at: str, rules: SelectorRules) -> list[FieldError]:
+def _validate_affinity(affinity: ReadOnlyObject, at: str, rules: NodeSelectorOptions) -> list[FieldError]:
     if "required" not in affinity:
         return [required(f"{at}.required", "must specify required node constraints")]
     return validate_node_selector(affinity["required"], f"{at}.required", rules)
@@ -172,7 +174,10 @@ def _validate_source(volume: ReadOnlyObject, at: str) -> list[FieldError]:
     # Only these two checks need more than their own source: the name of the volume, and its node affinity.
     if "iscsi" not in spec and "local" not in spec:
         return validate_sources(spec, _SOURCES, at)
-    checks = {"iscsi": iscsi_check_for(volume["metadata"].get("name", "")), "local": _make_local_check(spec, at)}
+    checks = {
+        "iscsi": make_iscsi_volume_check(volume["metadata"].get("name", "")),
+        "local": _make_local_check(spec, at),
+    }
     sources = [replace(source, check=checks.get(source.field, source.check)) for source in _SOURCES]
     return validate_sources(spec, sources, at)
 
@@ -208,17 +213,17 @@ def validate_mount_options(volume: ReadOnlyObject) -> list[FieldError]:
     return [forbidden(f"metadata.annotations.{_MOUNT_OPTIONS}", text)]
 
 
-def validate_volume_change(new: ReadOnlyObject, old: ReadOnlyObject, rules: VolumeRules) -> list[FieldError]:
+def validate_volume_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: VolumeRules) -> list[FieldError]:
     """Validate a change: the volume source is immutable."""
     spec, before = new.get("spec", {}), old.get("spec", {})
     errors: list[FieldError] = []
     after, stored = _volume_source(spec, before), _volume_source(before)
     if after != stored:
-        difference = internal_diff("PersistentVolumeSource", stored, after)
+        difference = diff_internal_forms("PersistentVolumeSource", stored, after)
         text = f"spec.persistentvolumesource is immutable after creation\n{difference}"
         errors.append(forbidden("spec.persistentvolumesource", text))
     errors += validate_immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
-    if "nodeAffinity" in before and not rules.mutable_affinity:
+    if "nodeAffinity" in before and not rules.allow_node_affinity_update:
         errors += _validate_node_affinity_update(spec.get("nodeAffinity"), before["nodeAffinity"])
     if spec.get("volumeAttributesClassName") != before.get("volumeAttributesClassName"):
         errors += _validate_attributes_class_update(spec, rules)
@@ -239,7 +244,7 @@ def _validate_node_affinity_update(new: ReadOnlyObject | None, old: ReadOnlyObje
         return []
     # The path without `spec.` is upstream's.
     text = f"{IMMUTABLE}, except for updating from beta label to GA"
-    return [invalid("nodeAffinity", internal_form("*VolumeNodeAffinity", new), text)]
+    return [invalid("nodeAffinity", to_internal_form("*VolumeNodeAffinity", new), text)]
 
 
 def _with_ga_labels(affinity: ReadOnlyObject, model: ReadOnlyObject) -> list[Any]:
@@ -297,7 +302,7 @@ def persistent_volume_warnings(volume: ReadOnlyObject) -> Iterator[str]:
         yield _RECYCLE_WARNING
     terms = spec.get("nodeAffinity", {}).get("required", {}).get("nodeSelectorTerms") or ()
     for i, term in enumerate(terms):
-        yield from node_selector_term_warnings(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{i}]")
+        yield from get_node_selector_term_warnings(term, f"spec.nodeAffinity.required.nodeSelectorTerms[{i}]")
     for name, text in _NON_FUNCTIONAL_SOURCES.items():
         if name in spec:
             yield text

@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.api.fields import FieldError
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.apps.pod_owners import TemplateRules
+from mockkube.api.kinds.apps.pod_owners import TemplateValidator
 from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.kinds.core.pod.template import drop_disabled_template_fields, pod_template_warnings
 from mockkube.api.printers.labels import format_labels
@@ -29,12 +29,12 @@ class PodTemplateStrategy(Strategy):
     def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
         self.extensions = extensions
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Set the first generation and drop fields of disabled gates."""
         obj["metadata"]["generation"] = 1
         drop_disabled_template_fields(obj.get("template") or {}, None, judge.caps)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Drop fields of disabled gates; raise the generation when the template changes."""
         drop_disabled_template_fields(new.get("template") or {}, old.get("template"), judge.caps)
         if new.get("template") != old.get("template"):
@@ -42,21 +42,21 @@ class PodTemplateStrategy(Strategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the template."""
-        return TemplateRules(judge, self.extensions).validate(obj.get("template") or {}, None, "template")
+        return TemplateValidator(judge, self.extensions).validate(obj.get("template") or {}, None, "template")
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the template; what the stored one used stays allowed."""
-        return TemplateRules(judge, self.extensions).validate(
+        return TemplateValidator(judge, self.extensions).validate(
             new.get("template") or {}, old.get("template"), "template"
         )
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about the pod template."""
         return pod_template_warnings(obj.get("template") or {}, "template", judge)
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about a changed template."""
-        return [] if new.get("template") == old.get("template") else self.warn_create(new, judge)
+        return [] if new.get("template") == old.get("template") else self.warnings_on_create(new, judge)
 
 
 TEMPLATE_COLUMNS = (

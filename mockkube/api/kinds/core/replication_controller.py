@@ -7,26 +7,26 @@ from mockkube.api import names
 from mockkube.api.catalogue import SCALE, STATUS
 from mockkube.api.fields import FieldError, invalid, not_found, required
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.apps.columns import _REPLICAS, _replica_cells
+from mockkube.api.kinds.apps.columns import _REPLICAS, replica_cells
 from mockkube.api.kinds.apps.pod_owners import (
-    MISFIT,
-    PodOwnerStrategy,
-    TemplateRules,
+    SELECTOR_MISMATCH,
+    PodTemplateOwnerStrategy,
+    TemplateValidator,
     name_warnings,
     template_labels,
     template_warnings,
-    validate_always_running,
     validate_at_most,
+    validate_restart_policy_always,
 )
-from mockkube.api.kinds.apps.replica_set import BOUNDS, COUNTS
+from mockkube.api.kinds.apps.replica_set import STATUS_BOUNDS, STATUS_COUNTS
 from mockkube.api.kinds.core.pod.defaults import default_template
 from mockkube.api.printers.labels import format_labels
 from mockkube.api.printers.reading import section
 from mockkube.api.printers.table import Cell, Printer
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import label_map
-from mockkube.api.validation.numbers import nonnegatives
+from mockkube.api.validation.formats import sort_labels
+from mockkube.api.validation.numbers import validate_nonnegative_fields
 from mockkube.features.capabilities import Capabilities
 
 
@@ -48,7 +48,7 @@ def default_replication_controller(controller: Object, caps: Capabilities) -> No
 _NON_CONVERTIBLE_DOMAIN = "non-convertible.kubernetes.io"
 
 
-class ReplicationControllerStrategy(PodOwnerStrategy):
+class ReplicationControllerStrategy(PodTemplateOwnerStrategy):
     """Strategy of ReplicationController; its selector is a plain map."""
 
     selectable = ("status.replicas",)
@@ -59,7 +59,7 @@ class ReplicationControllerStrategy(PodOwnerStrategy):
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Require a DNS subdomain; the message counts bytes."""
-        return names.dns_subdomain(name, prefix=prefix, unit="bytes")
+        return names.check_dns_subdomain(name, prefix=prefix, unit="bytes")
 
     def empty_status(self) -> Object:
         """Return the counts that a Go server writes even when they are zero."""
@@ -73,14 +73,16 @@ class ReplicationControllerStrategy(PodOwnerStrategy):
         """Validate every field, or the counts of the status."""
         if judge.subresource == "status":
             status = new.get("status") or {}
-            return nonnegatives(status, "status", *COUNTS) + validate_at_most(status, BOUNDS)
+            return validate_nonnegative_fields(status, "status", *STATUS_COUNTS) + validate_at_most(
+                status, STATUS_BOUNDS
+            )
         return _validate_spec(new["spec"], old["spec"], self.rules(judge)) + _validate_conversion(new, old)
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about name and template."""
         return name_warnings(obj) + template_warnings(obj, judge)
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about the pod template."""
         if judge.subresource == "status" or new["metadata"].get("generation") == old["metadata"].get("generation"):
             return []
@@ -88,22 +90,24 @@ class ReplicationControllerStrategy(PodOwnerStrategy):
         return template_warnings(old, judge)
 
 
-def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateRules) -> list[FieldError]:
+def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None, rules: TemplateValidator) -> list[FieldError]:
     selector, template = spec.get("selector") or {}, spec.get("template")
-    errors = nonnegatives(spec, "spec", "minReadySeconds")
+    errors = validate_nonnegative_fields(spec, "spec", "minReadySeconds")
     if not selector:
         errors.append(required("spec.selector"))
     errors += (
-        nonnegatives(spec, "spec", "replicas") if spec.get("replicas") is not None else [required("spec.replicas")]
+        validate_nonnegative_fields(spec, "spec", "replicas")
+        if spec.get("replicas") is not None
+        else [required("spec.replicas")]
     )
     at = "spec.template"
     if template is None:
         return [*errors, required(at)]
     labels = template_labels(template)
     if not selector.items() <= (labels or {}).items():
-        errors.append(invalid(f"{at}.metadata.labels", labels, MISFIT))
+        errors.append(invalid(f"{at}.metadata.labels", labels, SELECTOR_MISMATCH))
     errors += rules.validate(template, before and before.get("template"), at)
-    return errors + validate_always_running(template, at, "ReplicationController")
+    return errors + validate_restart_policy_always(template, at, "ReplicationController")
 
 
 def _validate_conversion(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
@@ -116,14 +120,14 @@ def _validate_conversion(new: ReadOnlyObject, old: ReadOnlyObject) -> list[Field
         if "selector" not in field:
             errors.append(not_found(field, value, "unknown non-convertible field"))
         elif new["spec"].get("selector") != old["spec"].get("selector"):
-            selector = label_map(new["spec"].get("selector"))
+            selector = sort_labels(new["spec"].get("selector"))
             errors.append(invalid("spec.selector", selector, "cannot update non-convertible selector"))
     return errors
 
 
 def replication_controller_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a ReplicationController, whose selector is a plain map."""
-    return _replica_cells(obj, now, format_labels(section(obj, "spec", "selector")))
+    return replica_cells(obj, now, format_labels(section(obj, "spec", "selector")))
 
 
 REPLICATION_CONTROLLER = Printer(_REPLICAS, replication_controller_cells)

@@ -7,25 +7,25 @@ from typing import Final
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, keyed, required
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.core.pod.containers.resources import validate_quantity
+from mockkube.api.kinds.core.pod.containers.resources import validate_resource_quantity
 from mockkube.api.printers.ages import age
 from mockkube.api.printers.reading import name_of, section, string
 from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.quantity import parse
-from mockkube.api.resource_lists import round_up
+from mockkube.api.resource_lists import round_up_resource_list
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.internal_form import Shape, internal, optional
-from mockkube.api.validation.resource_names import is_quota, validate_quota_name
+from mockkube.api.validation.resource_names import is_standard_quota_resource, validate_quota_resource_name
 from mockkube.features.capabilities import Capabilities
 
 
 def default_resource_quota(quota: Object, caps: Capabilities) -> None:
     """Round up the quantities to whole milli-units."""
-    round_up(quota.get("spec", {}).get("hard"))
+    round_up_resource_list(quota.get("spec", {}).get("hard"))
     status = quota.get("status", {})
-    round_up(status.get("hard"))
-    round_up(status.get("used"))
+    round_up_resource_list(status.get("hard"))
+    round_up_resource_list(status.get("used"))
 
 
 _COMPUTE_RESOURCES: Final = ("cpu", "memory")
@@ -82,7 +82,7 @@ class ResourceQuotaStrategy(StatusStrategy):
             errors.append(invalid("spec.scopes", scopes, "field is immutable"))
         return errors
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about requests above their limits."""
         hard = (obj.get("spec") or {}).get("hard") or {}
         warnings = []
@@ -112,8 +112,8 @@ def _validate_status(status: ReadOnlyObject) -> list[FieldError]:
 def _validate_amounts(amounts: ReadOnlyObject, at: str) -> list[FieldError]:
     errors: list[FieldError] = []
     for name, amount in amounts.items():
-        errors += validate_quota_name(name, keyed(at, name))
-        errors += validate_quantity(name, amount, keyed(at, name))
+        errors += validate_quota_resource_name(name, keyed(at, name))
+        errors += validate_resource_quantity(name, amount, keyed(at, name))
     return errors
 
 
@@ -133,7 +133,9 @@ _MISAPPLIED_DETAIL: Final = "unsupported scope applied to resource"
 def _find_misapplied(scope: str, hard: Iterable[str]) -> list[str]:
     """Return the resources that the scope cannot be applied to."""
     return [
-        name for name in hard if scope in _SCOPE_RESOURCES and is_quota(name) and name not in _SCOPE_RESOURCES[scope]
+        name
+        for name in hard
+        if scope in _SCOPE_RESOURCES and is_standard_quota_resource(name) and name not in _SCOPE_RESOURCES[scope]
     ]
 
 

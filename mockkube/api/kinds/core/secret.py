@@ -9,7 +9,7 @@ from typing import Final
 from mockkube.api import go_json
 from mockkube.api.fields import FieldError, invalid, keyed, required, too_long
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.core.config_map import DATA_BYTES_MAX, decoded_bytes, formed_key, frozen
+from mockkube.api.kinds.core.config_map import DATA_BYTES_MAX, decoded_length, frozen, validate_data_key
 from mockkube.api.printers.ages import age
 from mockkube.api.printers.reading import name_of, section, string
 from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
@@ -28,8 +28,8 @@ def default_secret(secret: Object, caps: Capabilities) -> None:
         secret.setdefault("data", {})[name] = b64encode(text.encode()).decode()
 
 
-SERVICE_ACCOUNT_NAME: Final = "kubernetes.io/service-account.name"
-TLS: Final = "kubernetes.io/tls"
+SERVICE_ACCOUNT_NAME_ANNOTATION: Final = "kubernetes.io/service-account.name"
+TLS_TYPE: Final = "kubernetes.io/tls"
 _DOCKER_CONFIG_KEYS: Final = {
     "kubernetes.io/dockercfg": ".dockercfg",
     "kubernetes.io/dockerconfigjson": ".dockerconfigjson",
@@ -45,7 +45,7 @@ class SecretStrategy(Strategy):
         """Return the type."""
         return {"type": obj.get("type", "")}
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored type if the update has none."""
         if not new.get("type") and old.get("type"):
             new["type"] = old["type"]
@@ -55,8 +55,8 @@ class SecretStrategy(Strategy):
         data = obj.get("data") or {}
         errors: list[FieldError] = []
         for key in data:
-            errors += formed_key(key, "data")
-        if sum(map(decoded_bytes, data.values())) > DATA_BYTES_MAX:
+            errors += validate_data_key(key, "data")
+        if sum(map(decoded_length, data.values())) > DATA_BYTES_MAX:
             errors.append(too_long("data", DATA_BYTES_MAX))
         return errors + _validate_type(obj, data)
 
@@ -64,28 +64,28 @@ class SecretStrategy(Strategy):
         """Reject another type and changes of an immutable secret; validate as on creation."""
         return immutable(new, old, "type") + frozen(new, old, "data") + self.validate_create(new, judge)
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about a TLS certificate and key that do not match."""
-        if obj.get("type") != TLS:
+        if obj.get("type") != TLS_TYPE:
             return []
         from mockkube.api.kinds.core.tls import (
-            key_pair_complaint,  # loads cryptography: 6 MB that most servers never need
+            find_key_pair_error,  # loads cryptography: 6 MB that most servers never need
         )
 
         data = obj.get("data") or {}
-        message = key_pair_complaint(_decode_value(data, "tls.crt"), _decode_value(data, "tls.key"))
+        message = find_key_pair_error(_decode_value(data, "tls.crt"), _decode_value(data, "tls.key"))
         return [message] if message else []
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn as on creation."""
-        return self.warn_create(new, judge)
+        return self.warnings_on_create(new, judge)
 
 
 def _validate_type(obj: ReadOnlyObject, data: ReadOnlyObject) -> list[FieldError]:
     match obj.get("type", ""):
         case "kubernetes.io/service-account-token":
-            if not (obj["metadata"].get("annotations") or {}).get(SERVICE_ACCOUNT_NAME):
-                return [required(keyed("metadata.annotations", SERVICE_ACCOUNT_NAME))]
+            if not (obj["metadata"].get("annotations") or {}).get(SERVICE_ACCOUNT_NAME_ANNOTATION):
+                return [required(keyed("metadata.annotations", SERVICE_ACCOUNT_NAME_ANNOTATION))]
         case "kubernetes.io/dockercfg" | "kubernetes.io/dockerconfigjson" as kind:
             return _validate_json_object(data, _DOCKER_CONFIG_KEYS[kind])
         case "kubernetes.io/basic-auth":
@@ -102,12 +102,12 @@ def _validate_type(obj: ReadOnlyObject, data: ReadOnlyObject) -> list[FieldError
 def _validate_json_object(data: ReadOnlyObject, key: str) -> list[FieldError]:
     if key not in data:
         return [required(keyed("data", key))]
-    message = json_object_complaint(_decode_value(data, key))
+    message = find_json_object_error(_decode_value(data, key))
     # Errors end up in logs, so the content must not be printed.
     return [invalid(keyed("data", key), "<secret contents redacted>", message)] if message else []
 
 
-def json_object_complaint(text: bytes) -> str | None:
+def find_json_object_error(text: bytes) -> str | None:
     """Return Go's error for a text that is no JSON object, or None."""
     try:
         value = json.loads(text)

@@ -6,7 +6,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 _NO_PEM_PREFIX = "tls: failed to find any PEM data in"
 
 
-def key_pair_complaint(certificate: bytes, key: bytes) -> str | None:
+def find_key_pair_error(certificate: bytes, key: bytes) -> str | None:
     """Return why certificate and key are no pair, or None."""
     if b"-----BEGIN" not in certificate:
         return f"{_NO_PEM_PREFIX} certificate input"

@@ -3,7 +3,7 @@
 from mockkube.api.printers.reading import elements, is_deleting, string, value_at
 from mockkube.api.types import ReadOnlyObject
 
-BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
+STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _ACCESS_MODE_ABBREVIATIONS = {
     "ReadWriteOnce": "RWO",
     "ReadOnlyMany": "ROX",
@@ -23,5 +23,5 @@ def _modes(obj: ReadOnlyObject, part: str) -> str:
 
 
 def _storage_class(obj: ReadOnlyObject) -> str:
-    annotated = value_at(obj, "metadata", "annotations", BETA_CLASS)
+    annotated = value_at(obj, "metadata", "annotations", STORAGE_CLASS_ANNOTATION)
     return string(obj, "spec", "storageClassName") if annotated is None else str(annotated)

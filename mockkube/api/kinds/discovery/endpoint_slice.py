@@ -16,8 +16,22 @@ from mockkube.api.printers.reading import elements, name_of, number, sections, s
 from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.addresses import STRICT_GATE, ip_warnings, is_ipv6, lenient_ip, reachable_ip, strict_ip
-from mockkube.api.validation.formats import formed, immutable, label, qualified, required_one_of, subdomain
+from mockkube.api.validation.addresses import (
+    STRICT_GATE,
+    get_ip_warnings,
+    is_ipv6,
+    validate_endpoint_ip,
+    validate_ip,
+    validate_ip_for_legacy_field,
+)
+from mockkube.api.validation.formats import (
+    immutable,
+    label,
+    qualified,
+    subdomain,
+    validate_format,
+    validate_required_one_of,
+)
 from mockkube.api.validation.labels import validate_labels
 from mockkube.features.capabilities import Capabilities
 
@@ -46,14 +60,14 @@ _CONTENT_FIELDS: Final = ("addressType", "endpoints", "ports")
 class EndpointSliceStrategy(Strategy):
     """Strategy of EndpointSlice; its address type is immutable."""
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Set the first generation; drop fields of disabled gates and of the beta version."""
         obj["metadata"]["generation"] = 1
         if not judge.caps.enabled("PreferSameTrafficDistribution"):
             _drop_node_hints(obj)
         _drop_topology(obj, frozenset())
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Raise the generation for changed content or labels; drop unused gated fields."""
         changed = any(new.get(name) != old.get(name) for name in _CONTENT_FIELDS)
         if changed or new["metadata"].get("labels") != old["metadata"].get("labels"):
@@ -77,13 +91,13 @@ class EndpointSliceStrategy(Strategy):
             errors += _validate_endpoints(new, judge)
         return errors + immutable(new, old, "addressType")
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about FQDN slices and ambiguous addresses."""
         is_fqdn = obj.get("addressType") == "FQDN"
         warnings = ["spec.addressType: FQDN endpoints are deprecated"] if is_fqdn else []
         return warnings + _address_warnings(obj)
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about ambiguous addresses."""
         return _address_warnings(new)
 
@@ -98,7 +112,7 @@ def _drop_topology(obj: Object, known: frozenset[str]) -> None:
     """Drop the topology of v1beta1; move hostnames in `known` to `nodeName`."""
     for each in obj.get("endpoints") or []:
         node = (each.pop("deprecatedTopology", None) or {}).get(HOSTNAME)
-        if node in known and each.get("nodeName") is None and not names.dns_subdomain(node or ""):
+        if node in known and each.get("nodeName") is None and not names.check_dns_subdomain(node or ""):
             each["nodeName"] = node
 
 
@@ -110,12 +124,12 @@ def _address_warnings(obj: ReadOnlyObject) -> list[str]:
         warning
         for i, each in enumerate(obj.get("endpoints") or [])
         for j, address in enumerate(each.get("addresses") or [])
-        for warning in ip_warnings(address, f"endpoints[{i}].addresses[{j}]")
+        for warning in get_ip_warnings(address, f"endpoints[{i}].addresses[{j}]")
     ]
 
 
 def _validate_type_and_ports(obj: ReadOnlyObject) -> list[FieldError]:
-    errors = required_one_of(obj.get("addressType"), "addressType", _ADDRESS_TYPES)
+    errors = validate_required_one_of(obj.get("addressType"), "addressType", _ADDRESS_TYPES)
     ports = obj.get("ports") or []
     if len(ports) > PORTS_MAX:
         return [*errors, too_many("ports", len(ports), PORTS_MAX)]
@@ -170,32 +184,35 @@ def _validate_address(address: str, at: str, index: int, kind: str, *, strict: b
     here = f"{at}[{index}]"
     match kind:
         case "IPv4":
-            errors_of_ip, is_expected_family = lenient_ip(address, here, strict=strict), not is_ipv6(address)
+            errors_of_ip, is_expected_family = (
+                validate_ip_for_legacy_field(address, here, strict=strict),
+                not is_ipv6(address),
+            )
         case "IPv6":
             # Only IPv4 addresses had a lenient notation in older servers (leading zeros).
-            errors_of_ip, is_expected_family = strict_ip(address, here), is_ipv6(address)
+            errors_of_ip, is_expected_family = validate_ip(address, here), is_ipv6(address)
         case "FQDN":
-            return validate_domain(address, here)
+            return validate_fully_qualified_domain_name(address, here)
         case _:
             return []
     if errors_of_ip:
         return errors_of_ip
     errors = [] if is_expected_family else [invalid(at, address, f"must be an {kind} address")]
-    return errors + reachable_ip(address, here)
+    return errors + validate_endpoint_ip(address, here)
 
 
-def validate_domain(name: str, at: str) -> list[FieldError]:
+def validate_fully_qualified_domain_name(name: str, at: str) -> list[FieldError]:
     """Validate a fully qualified domain name."""
     # upstream 1.36: apimachinery/pkg/util/validation/validation.go, IsFullyQualifiedDomainName
     if not name:
         return [required(at)]
     name = name.removesuffix(".")
-    messages_of_name = names.dns_subdomain(name)
+    messages_of_name = names.check_dns_subdomain(name)
     if messages_of_name:
         return [invalid(at, name, ",".join(messages_of_name))]
     if "." not in name:
         return [invalid(at, name, "should be a domain with at least two segments separated by dots")]
-    messages_by_label = ((part, names.dns_label(part)) for part in name.split("."))
+    messages_by_label = ((part, names.check_dns_label(part)) for part in name.split("."))
     return [invalid(at, part, ",".join(messages)) for part, messages in messages_by_label if messages]
 
 
@@ -212,7 +229,7 @@ def _validate_topology(topology: ReadOnlyObject, at: str) -> list[FieldError]:
 
 def _validate_hints(hints: ReadOnlyObject, at: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    for name, rule in (("forZones", names.label_value), ("forNodes", names.dns_subdomain)):
+    for name, rule in (("forZones", names.check_label_value), ("forNodes", names.check_dns_subdomain)):
         entries = hints.get(name) or []
         if len(entries) > HINTS_MAX:
             # Too many zone hints end the validation, so node hints are not validated then.
@@ -223,7 +240,7 @@ def _validate_hints(hints: ReadOnlyObject, at: str) -> list[FieldError]:
             if value in seen:
                 errors.append(duplicate(here, value))
             seen.add(value)
-            errors += formed(value, here, rule)
+            errors += validate_format(value, here, rule)
     return errors
 
 

@@ -9,7 +9,15 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.catalogue import STATUS
-from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, repeated_indexes, required
+from mockkube.api.fields import (
+    FieldError,
+    duplicate,
+    find_duplicate_indexes,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.flowcontrol.flow_control_forms import FLOW_SCHEMA_FORM, PRIORITY_LEVEL_FORM
 from mockkube.api.printers.ages import age
@@ -17,7 +25,7 @@ from mockkube.api.printers.reading import condition, name_of, number, string, va
 from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import formed, subdomain
+from mockkube.api.validation.formats import subdomain, validate_format
 from mockkube.api.validation.internal_form import internal
 from mockkube.features.capabilities import Capabilities
 
@@ -102,9 +110,9 @@ _CATCH_ALL_LEVEL: Final = {
 class FlowControlStrategy(StatusStrategy):
     """Common strategy of both kinds."""
 
-    def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored spec and metadata."""
-        super().prepare_status(new, old, judge)
+        super().prepare_for_status_update(new, old, judge)
         managed = new["metadata"].get("managedFields")
         version = new["metadata"].get("resourceVersion")
         new["metadata"] = dict(old["metadata"])
@@ -153,7 +161,7 @@ def _validate_status(obj: ReadOnlyObject) -> list[FieldError]:
     conditions = (obj.get("status") or {}).get("conditions") or []
     kinds = [each.get("type", "") for each in conditions]
     errors = []
-    repeated = repeated_indexes(kinds)
+    repeated = find_duplicate_indexes(kinds)
     for index, kind in enumerate(kinds):
         at = f"status.conditions[{index}].type"
         if index in repeated:
@@ -225,7 +233,7 @@ def _validate_subject_name(subject: ReadOnlyObject | None, kind: str, at: str) -
         return errors
     errors += subdomain(name, f"{at}.name") if name not in ("", "*") else []
     if namespace:
-        return errors + formed(namespace, f"{at}.namespace", names.dns_label)
+        return errors + validate_format(namespace, f"{at}.namespace", names.check_dns_label)
     return [*errors, required(f"{at}.namespace", "must specify namespace for service account")]
 
 
@@ -254,7 +262,7 @@ def _validate_resource_rule(rule: ReadOnlyObject, at: str) -> list[FieldError]:
         other = "if '*' is present, must not specify other namespaces"
         return [*errors, invalid(at, namespaces, other)] if len(namespaces) > 1 else errors
     intro = "each member of this list must be '*' or a DNS-1123 label; "
-    messages = ((index, each, text) for index, each in enumerate(namespaces) for text in names.dns_label(each))
+    messages = ((index, each, text) for index, each in enumerate(namespaces) for text in names.check_dns_label(each))
     return errors + [invalid(f"{at}[{index}]", each, intro + text) for index, each, text in messages]
 
 

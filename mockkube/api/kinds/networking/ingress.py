@@ -11,16 +11,16 @@ from mockkube.api import names
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, invalid, not_supported, required
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.core.service.addresses import balancer_addresses
-from mockkube.api.kinds.core.service.service import RELAXED_NAMES
+from mockkube.api.kinds.core.service.addresses import load_balancer_addresses
+from mockkube.api.kinds.core.service.service import RELAXED_SERVICE_NAMES_GATE
 from mockkube.api.printers.ages import age
 from mockkube.api.printers.lists import SHOWN_MAX
 from mockkube.api.printers.reading import elements, name_of, sections, string
 from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.addresses import STRICT_GATE, ip_warnings, lenient_ip, parse_ip
-from mockkube.api.validation.formats import formed, subdomain
+from mockkube.api.validation.addresses import STRICT_GATE, get_ip_warnings, parse_ip, validate_ip_for_legacy_field
+from mockkube.api.validation.formats import subdomain, validate_format
 from mockkube.api.validation.numbers import validate_port
 
 CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
@@ -39,7 +39,7 @@ class IngressStrategy(StatusStrategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the spec, and that annotation and field name the same class."""
-        errors = _validate_spec(obj["spec"], {}, relaxed=judge.caps.enabled(RELAXED_NAMES))
+        errors = _validate_spec(obj["spec"], {}, relaxed=judge.caps.enabled(RELAXED_SERVICE_NAMES_GATE))
         annotation = (obj["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
         name = obj["spec"].get("ingressClassName")
         # Checked on creation only: controllers may still sync the two afterwards.
@@ -52,23 +52,23 @@ class IngressStrategy(StatusStrategy):
         """Validate the spec, tolerating stored violations, or the load balancer's addresses."""
         if judge.subresource == "status":
             return _validate_status(new, old, judge)
-        relaxed = judge.caps.enabled(RELAXED_NAMES) or _uses_relaxed_names(old["spec"])
+        relaxed = judge.caps.enabled(RELAXED_SERVICE_NAMES_GATE) or _uses_relaxed_names(old["spec"])
         return _validate_spec(new["spec"], old["spec"], relaxed=relaxed)
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about the deprecated annotation."""
         annotated = CLASS_ANNOTATION in (obj["metadata"].get("annotations") or {})
         if not annotated or obj["spec"].get("ingressClassName") is not None:
             return []
         return [f"annotation \"{CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' instead"]
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about ambiguous addresses of the load balancer."""
         if judge.subresource != "status":
             return []
         at = "status.loadBalancer.ingress"
         entries = enumerate(_load_balancer_ingress(new))
-        return [warning for i, each in entries for warning in ip_warnings(each.get("ip", ""), f"{at}[{i}]")]
+        return [warning for i, each in entries for warning in get_ip_warnings(each.get("ip", ""), f"{at}[{i}]")]
 
 
 def _backends(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
@@ -81,7 +81,7 @@ def _backends(spec: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
 
 def _uses_relaxed_names(spec: ReadOnlyObject) -> bool:
     services = [(backend.get("service") or {}).get("name", "") for backend in _backends(spec)]
-    return any(not names.dns_label(name) and names.dns1035_label(name) for name in services)
+    return any(not names.check_dns_label(name) and names.check_dns1035_label(name) for name in services)
 
 
 def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject, *, relaxed: bool) -> list[FieldError]:
@@ -118,7 +118,7 @@ def _validate_rule(rule: ReadOnlyObject, at: str, *, unchecked: bool, relaxed: b
 
 
 def _validate_host(host: str, at: str) -> list[FieldError]:
-    return formed(host, at, names.wildcard_subdomain if "*" in host else names.dns_subdomain)
+    return validate_format(host, at, names.check_wildcard_subdomain if "*" in host else names.check_dns_subdomain)
 
 
 def _validate_paths(rule: ReadOnlyObject, at: str, *, relaxed: bool) -> list[FieldError]:
@@ -159,16 +159,16 @@ def _validate_backend(backend: ReadOnlyObject, at: str, *, relaxed: bool) -> lis
     if resource is not None and service is not None:
         return [invalid(at, "", "cannot set both resource and service backends")]
     if resource is not None:
-        return validate_reference(resource, f"{at}.resource")
+        return validate_typed_local_reference(resource, f"{at}.resource")
     if service is None:
         return [invalid(at, "", "resource or service backend is required")]
     name, target = service.get("name", ""), service.get("port") or {}
-    rule = names.dns_label if relaxed else names.dns1035_label
-    errors = formed(name, f"{at}.service.name", rule) if name else [required(f"{at}.service.name")]
+    rule = names.check_dns_label if relaxed else names.check_dns1035_label
+    errors = validate_format(name, f"{at}.service.name", rule) if name else [required(f"{at}.service.name")]
     if target.get("name") and target.get("number"):
         errors.append(invalid(at, "", "cannot set both port name & port number"))
     elif target.get("name"):
-        errors += formed(target["name"], f"{at}.service.port.name", names.port_name)
+        errors += validate_format(target["name"], f"{at}.service.port.name", names.check_port_name)
     elif target.get("number"):
         errors += validate_port(target["number"], f"{at}.service.port.number")
     else:
@@ -176,14 +176,16 @@ def _validate_backend(backend: ReadOnlyObject, at: str, *, relaxed: bool) -> lis
     return errors
 
 
-def validate_reference(reference: ReadOnlyObject, at: str) -> list[FieldError]:
+def validate_typed_local_reference(reference: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate a reference to an object by group, kind and name."""
     errors: list[FieldError] = []
     if reference.get("apiGroup") is not None:
         errors += subdomain(reference["apiGroup"], f"{at}.apiGroup")
     for name in ("kind", "name"):
         value = reference.get(name)
-        errors += formed(value, f"{at}.{name}", names.path_segment) if value else [required(f"{at}.{name}")]
+        errors += (
+            validate_format(value, f"{at}.{name}", names.check_path_segment) if value else [required(f"{at}.{name}")]
+        )
     return errors
 
 
@@ -196,7 +198,7 @@ def _validate_tls(tls: ReadOnlyObject, at: str, *, lenient: bool) -> list[FieldE
 
 
 def _find_secret_name_errors(name: str) -> list[str]:
-    return names.dns_subdomain(name) if name else []
+    return names.check_dns_subdomain(name) if name else []
 
 
 def _load_balancer_ingress(obj: ReadOnlyObject) -> list[ReadOnlyObject]:
@@ -209,7 +211,9 @@ def _validate_status(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> 
     for index, each in enumerate(_load_balancer_ingress(new)):
         at, hostname = f"status.loadBalancer.ingress[{index}]", each.get("hostname")
         if each.get("ip"):
-            errors += lenient_ip(each["ip"], f"{at}.ip", strict=judge.caps.enabled(STRICT_GATE), stored=stored)
+            errors += validate_ip_for_legacy_field(
+                each["ip"], f"{at}.ip", strict=judge.caps.enabled(STRICT_GATE), stored=stored
+            )
         if hostname:
             errors += subdomain(hostname, f"{at}.hostname")
             if parse_ip(hostname) is not None:
@@ -223,7 +227,7 @@ def ingress_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         name_of(obj),
         string(obj, "spec", "ingressClassName", missing=NONE),
         _format_hosts(obj),
-        ",".join(balancer_addresses(obj)),
+        ",".join(load_balancer_addresses(obj)),
         "80, 443" if elements(obj, "spec", "tls") else "80",
         age(obj, now),
     ]

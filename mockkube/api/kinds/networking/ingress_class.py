@@ -6,13 +6,13 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required, too_long
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.networking.ingress import validate_reference
+from mockkube.api.kinds.networking.ingress import validate_typed_local_reference
 from mockkube.api.printers.ages import age
 from mockkube.api.printers.reading import name_of, section, string, value_at
 from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import domain_prefixed_path, formed
+from mockkube.api.validation.formats import validate_domain_prefixed_path, validate_format
 from mockkube.features.capabilities import Capabilities
 
 
@@ -40,7 +40,7 @@ class IngressClassStrategy(Strategy):
         errors = []
         if len(controller.encode()) > CONTROLLER_BYTES_MAX:
             errors.append(too_long("spec.controller", CONTROLLER_BYTES_MAX))
-        errors += domain_prefixed_path(controller, "spec.controller")
+        errors += validate_domain_prefixed_path(controller, "spec.controller")
         if spec.get("parameters") is not None:
             errors += _validate_parameters(spec["parameters"], "spec.parameters")
         return errors
@@ -54,7 +54,7 @@ class IngressClassStrategy(Strategy):
 
 
 def _validate_parameters(parameters: ReadOnlyObject, at: str) -> list[FieldError]:
-    errors = validate_reference(parameters, at)
+    errors = validate_typed_local_reference(parameters, at)
     scope, namespace = parameters.get("scope"), parameters.get("namespace")
     if scope is None:
         return [*errors, required(f"{at}.scope")]
@@ -66,7 +66,7 @@ def _validate_parameters(parameters: ReadOnlyObject, at: str) -> list[FieldError
     elif namespace is None:
         errors.append(required(f"{at}.namespace", "`parameters.scope` is set to 'Namespace'"))
     else:
-        errors += formed(namespace, f"{at}.namespace", names.dns_label)
+        errors += validate_format(namespace, f"{at}.namespace", names.check_dns_label)
     return errors
 
 

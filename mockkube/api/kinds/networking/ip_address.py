@@ -11,8 +11,8 @@ from mockkube.api.printers.reading import name_of, section, string, value_at
 from mockkube.api.printers.table import NAME, NONE, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.addresses import strict_ip
-from mockkube.api.validation.formats import formed, subdomain
+from mockkube.api.validation.addresses import validate_ip
+from mockkube.api.validation.formats import subdomain, validate_format
 from mockkube.api.validation.internal_form import Shape, internal
 
 _PARENT: Final[Shape] = (
@@ -28,7 +28,7 @@ class IPAddressStrategy(Strategy):
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Require an IP address in canonical form."""
-        return [error.detail for error in strict_ip(name, "")]
+        return [error.detail for error in validate_ip(name, "")]
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the reference to the parent."""
@@ -38,9 +38,13 @@ class IPAddressStrategy(Strategy):
         errors = subdomain(parent["group"], f"{at}.group") if parent.get("group") else []
         for name in ("resource", "name"):
             value = parent.get(name)
-            errors += formed(value, f"{at}.{name}", names.path_segment) if value else [required(f"{at}.{name}")]
+            errors += (
+                validate_format(value, f"{at}.{name}", names.check_path_segment)
+                if value
+                else [required(f"{at}.{name}")]
+            )
         if parent.get("namespace"):
-            errors += formed(parent["namespace"], f"{at}.namespace", names.path_segment)
+            errors += validate_format(parent["namespace"], f"{at}.namespace", names.check_path_segment)
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:

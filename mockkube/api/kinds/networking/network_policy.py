@@ -13,9 +13,9 @@ from mockkube.api.printers.reading import name_of, section
 from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.addresses import STRICT_GATE, cidr_warnings, lenient_cidr, parse_cidr
-from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
-from mockkube.api.validation.numbers import port_or_name, validate_port
+from mockkube.api.validation.addresses import STRICT_GATE, get_cidr_warnings, parse_cidr, validate_cidr_for_legacy_field
+from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector
+from mockkube.api.validation.numbers import validate_port, validate_port_or_name
 from mockkube.features.capabilities import Capabilities
 
 
@@ -60,23 +60,23 @@ class NetworkPolicyStrategy(Strategy):
         stored = [
             cidr for _, block in _ip_blocks(old["spec"]) for cidr in (block.get("cidr", ""), *_excepted_cidrs(block))
         ]
-        invalid_before = selector_is_invalid(old["spec"].get("podSelector"))
+        invalid_before = is_invalid_selector(old["spec"].get("podSelector"))
         return _validate_spec(
             new["spec"], _NetworkPolicyValidationOptions(invalid_before, stored, judge.caps.enabled(STRICT_GATE))
         )
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about ambiguous CIDRs."""
         warnings = []
         for at, block in _ip_blocks(obj["spec"]):
-            warnings += cidr_warnings(block.get("cidr", ""), f"{at}.cidr")
+            warnings += get_cidr_warnings(block.get("cidr", ""), f"{at}.cidr")
             for index, cidr in enumerate(_excepted_cidrs(block)):
-                warnings += cidr_warnings(cidr, f"{at}.except[{index}]")
+                warnings += get_cidr_warnings(cidr, f"{at}.except[{index}]")
         return warnings
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn as on creation."""
-        return self.warn_create(new, judge)
+        return self.warnings_on_create(new, judge)
 
 
 def _ip_blocks(spec: ReadOnlyObject) -> Iterator[tuple[str, ReadOnlyObject]]:
@@ -121,7 +121,7 @@ def _validate_port(each: ReadOnlyObject, at: str) -> list[FieldError]:
     if isinstance(number, str):
         if end is not None:
             errors.append(invalid(f"{at}.endPort", end, "may not be specified when `port` is non-numeric"))
-        return errors + port_or_name(number, f"{at}.port")
+        return errors + validate_port_or_name(number, f"{at}.port")
     errors += validate_port(number, f"{at}.port")
     if end is not None:
         if end < number:
@@ -150,13 +150,13 @@ def _validate_ip_block(block: ReadOnlyObject, at: str, leniency: _NetworkPolicyV
     cidr = block.get("cidr", "")
     if not cidr:
         return [required(f"{at}.cidr")]
-    errors = lenient_cidr(cidr, f"{at}.cidr", strict=leniency.strict, stored=leniency.cidrs)
+    errors = validate_cidr_for_legacy_field(cidr, f"{at}.cidr", strict=leniency.strict, stored=leniency.cidrs)
     cidr_network = parse_cidr(cidr)
     if cidr_network is None:
         return errors
     for index, text in enumerate(_excepted_cidrs(block)):
         here = f"{at}.except[{index}]"
-        errors += lenient_cidr(text, here, strict=leniency.strict, stored=leniency.cidrs)
+        errors += validate_cidr_for_legacy_field(text, here, strict=leniency.strict, stored=leniency.cidrs)
         except_network = parse_cidr(text)
         if except_network is None:
             continue

@@ -11,8 +11,8 @@ from mockkube.api.printers.reading import elements, name_of
 from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.addresses import parse_cidr, strict_cidr
-from mockkube.api.validation.status_metadata import restore_metadata
+from mockkube.api.validation.addresses import parse_cidr, validate_cidr
+from mockkube.api.validation.status_metadata import reset_metadata_for_status
 
 _CIDRS_PATH = "spec.cidrs"
 _IMMUTABLE = "field is immutable"
@@ -23,10 +23,10 @@ class ServiceCIDRStrategy(StatusStrategy):
 
     tracks_generation = False
 
-    def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored spec and metadata."""
-        super().prepare_status(new, old, judge)
-        restore_metadata(new, old)
+        super().prepare_for_status_update(new, old, judge)
+        reset_metadata_for_status(new, old)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the CIDRs."""
@@ -35,7 +35,7 @@ class ServiceCIDRStrategy(StatusStrategy):
             return [required(_CIDRS_PATH, "at least one CIDR required")]
         if len(cidrs) > 2:
             return [invalid(_CIDRS_PATH, {"CIDRs": cidrs}, "may only hold up to 2 values")]
-        errors = [error for i, cidr in enumerate(cidrs) for error in strict_cidr(cidr, f"{_CIDRS_PATH}[{i}]")]
+        errors = [error for i, cidr in enumerate(cidrs) for error in validate_cidr(cidr, f"{_CIDRS_PATH}[{i}]")]
         parsed = [parse_cidr(cidr) for cidr in cidrs]
         first, second = parsed[0], parsed[-1]
         if len(cidrs) == 2 and first is not None and second is not None and first.version == second.version:

@@ -15,7 +15,7 @@ from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
-from mockkube.api.validation.formats import formed, immutable
+from mockkube.api.validation.formats import immutable, validate_format
 from mockkube.api.validation.internal_form import Shape, internal
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.node_labels import deprecation
@@ -44,7 +44,7 @@ class RuntimeClassStrategy(Strategy):
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate handler, overhead and scheduling."""
         handler = obj.get("handler", "")
-        errors = formed(handler, "handler", names.dns_label) if handler else [required("handler")]
+        errors = validate_format(handler, "handler", names.check_dns_label) if handler else [required("handler")]
         if obj.get("overhead") is not None:
             limits = {"limits": obj["overhead"].get("podFixed") or {}}
             errors += validate_container_resources(limits, "overhead", ())
@@ -56,14 +56,14 @@ class RuntimeClassStrategy(Strategy):
         """Validate as on creation, and reject another handler."""
         return self.validate_create(new, judge) + immutable(new, old, "handler")
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about deprecated node labels."""
         warnings = (deprecation(label) for label in (obj.get("scheduling") or {}).get("nodeSelector") or {})
         return [f"scheduling.nodeSelector: {message}" for message in warnings if message]
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn as on creation."""
-        return self.warn_create(new, judge)
+        return self.warnings_on_create(new, judge)
 
 
 def _validate_scheduling(scheduling: ReadOnlyObject, extensions: Extensions) -> list[FieldError]:

@@ -13,9 +13,13 @@ from mockkube.api.printers.table import AGE, NAME, Cell, Printer, integer_column
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.conditions import validate_conditions
-from mockkube.api.validation.internal_form import Shape, internal, selector_form
-from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
-from mockkube.api.validation.numbers import at_most_100_percent, int_or_percent, nonnegatives
+from mockkube.api.validation.internal_form import Shape, internal, order_selector
+from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector
+from mockkube.api.validation.numbers import (
+    validate_at_most_100_percent,
+    validate_int_or_percent,
+    validate_nonnegative_fields,
+)
 
 _COUNTS: Final = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
 _UNHEALTHY_POD_EVICTION_POLICIES: Final = ("AlwaysAllow", "IfHealthyBudget")
@@ -36,7 +40,7 @@ class PodDisruptionBudgetStrategy(StatusStrategy):
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Require a path segment, which is all that upstream requires here."""
-        return names.path_segment(name)
+        return names.check_path_segment(name)
 
     def empty_status(self) -> Object:
         """Return the counts that a Go server writes even when they are zero."""
@@ -51,8 +55,8 @@ class PodDisruptionBudgetStrategy(StatusStrategy):
         if judge.subresource == "status":
             status = new.get("status") or {}
             errors = validate_conditions(status.get("conditions"), "status.conditions")
-            return errors + nonnegatives(status, "status", *_COUNTS)
-        return _validate_spec(new["spec"], lenient=selector_is_invalid(old["spec"].get("selector")))
+            return errors + validate_nonnegative_fields(status, "status", *_COUNTS)
+        return _validate_spec(new["spec"], lenient=is_invalid_selector(old["spec"].get("selector")))
 
 
 def _validate_spec(spec: ReadOnlyObject, *, lenient: bool) -> list[FieldError]:
@@ -62,8 +66,8 @@ def _validate_spec(spec: ReadOnlyObject, *, lenient: bool) -> list[FieldError]:
         errors.append(invalid("spec", _to_internal(spec), "minAvailable and maxUnavailable cannot be both set"))
     for name in ("minAvailable", "maxUnavailable"):
         if spec.get(name) is not None:
-            errors += int_or_percent(spec[name], f"spec.{name}")
-            errors += at_most_100_percent(spec[name], f"spec.{name}")
+            errors += validate_int_or_percent(spec[name], f"spec.{name}")
+            errors += validate_at_most_100_percent(spec[name], f"spec.{name}")
     errors += validate_label_selector(spec.get("selector"), "spec.selector", allow_invalid_values=lenient)
     policy = spec.get("unhealthyPodEvictionPolicy")
     if policy is not None and policy not in _UNHEALTHY_POD_EVICTION_POLICIES:
@@ -72,18 +76,18 @@ def _validate_spec(spec: ReadOnlyObject, *, lenient: bool) -> list[FieldError]:
 
 
 def _to_internal(spec: ReadOnlyObject) -> ReadOnlyObject | None:
-    return internal({**spec, "selector": selector_form(spec.get("selector"))}, _SPEC)
+    return internal({**spec, "selector": order_selector(spec.get("selector"))}, _SPEC)
 
 
-NOT_GIVEN = "N/A"
+NOT_SET = "N/A"
 
 
 def disruption_budget_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a PodDisruptionBudget."""
     return [
         name_of(obj),
-        string(obj, "spec", "minAvailable", missing=NOT_GIVEN),
-        string(obj, "spec", "maxUnavailable", missing=NOT_GIVEN),
+        string(obj, "spec", "minAvailable", missing=NOT_SET),
+        string(obj, "spec", "maxUnavailable", missing=NOT_SET),
         number(obj, "status", "disruptionsAllowed"),
         age(obj, now),
     ]

@@ -20,7 +20,7 @@ class RoleStrategy(Strategy):
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Require a path segment: names such as `system:node` have colons."""
-        return names.path_segment(name, prefix=prefix)
+        return names.check_path_segment(name, prefix=prefix)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate each rule."""

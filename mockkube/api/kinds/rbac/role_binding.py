@@ -41,7 +41,7 @@ class RoleBindingStrategy(Strategy):
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Require a path segment: names such as `system:node` have colons."""
-        return names.path_segment(name, prefix=prefix)
+        return names.check_path_segment(name, prefix=prefix)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the role reference and each subject."""
@@ -51,7 +51,7 @@ class RoleBindingStrategy(Strategy):
         if kind not in self.role_kinds:
             errors.append(not_supported("roleRef.kind", kind, self.role_kinds))
         if name:
-            errors += [invalid("roleRef.name", name, message) for message in names.path_segment(name)]
+            errors += [invalid("roleRef.name", name, message) for message in names.check_path_segment(name)]
         else:
             errors.append(required("roleRef.name"))
         for index, subject in enumerate(obj.get("subjects") or []):
@@ -81,7 +81,7 @@ def _validate_subject(subject: ReadOnlyObject, at: str, *, namespaced: bool) -> 
     match subject.get("kind", ""):
         case "ServiceAccount":
             if name:
-                errors += [invalid(f"{at}.name", name, message) for message in names.dns_subdomain(name)]
+                errors += [invalid(f"{at}.name", name, message) for message in names.check_dns_subdomain(name)]
             if group:
                 errors.append(not_supported(f"{at}.apiGroup", group, ("",)))
             if not namespaced and not subject.get("namespace"):

@@ -8,7 +8,7 @@ from mockkube.api.types import ReadOnlyObject
 _ADMIN_ACCESS_LABEL = "resource.kubernetes.io/admin-access"
 
 
-def judge_requests(devices: ReadOnlyObject, namespace: str, judge: Judge) -> list[FieldError]:
+def authorize_requests(devices: ReadOnlyObject, namespace: str, judge: Judge) -> list[FieldError]:
     """Authorize the device requests of a new claim or claim template."""
     for index, request in enumerate(devices.get("requests") or ()):
         if (request.get("exactly") or {}).get("adminAccess"):
@@ -17,7 +17,7 @@ def judge_requests(devices: ReadOnlyObject, namespace: str, judge: Judge) -> lis
     return []
 
 
-def judge_results(new: ReadOnlyObject, old: ReadOnlyObject, namespace: str, judge: Judge) -> list[FieldError]:
+def authorize_allocation(new: ReadOnlyObject, old: ReadOnlyObject, namespace: str, judge: Judge) -> list[FieldError]:
     """Authorize the allocation of a changed claim status; what was granted before stays."""
     if _find_granted_path(old) is not None or (at := _find_granted_path(new)) is None:
         return []

@@ -5,11 +5,11 @@ from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required, too_long, too_many
 from mockkube.api.kinds.resource.device_fields import (
-    drop_each,
-    validate_bindings,
+    drop_fields,
+    validate_binding_conditions,
     validate_configuration,
     validate_items,
-    validate_pool,
+    validate_pool_name,
     validate_raw_object,
     validate_set,
     validate_uid,
@@ -17,26 +17,26 @@ from mockkube.api.kinds.resource.device_fields import (
 from mockkube.api.kinds.resource.device_forms import ALLOCATION
 from mockkube.api.kinds.resource.device_requests import (
     Requests,
-    consumes_capacity,
     request_names,
+    uses_consumable_capacity,
     validate_request_reference,
     validate_request_references,
 )
 from mockkube.api.strategy import Judge
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.addresses import interface_address
+from mockkube.api.validation.addresses import validate_interface_address
 from mockkube.api.validation.conditions import validate_conditions
-from mockkube.api.validation.formats import csi_driver_name, label
+from mockkube.api.validation.formats import label, validate_csi_driver_name
 from mockkube.api.validation.internal_form import internal
-from mockkube.api.validation.node_selector import SelectorRules, validate_node_selector
+from mockkube.api.validation.node_selector import NodeSelectorOptions, validate_node_selector
 
-USERS_MAX: Final = 256
+RESERVED_FOR_MAX: Final = 256
 RESULTS_MAX: Final = 32
 CONFIG_MAX: Final = 64
 CONDITIONS_MAX: Final = 8
 IPS_MAX: Final = 16
-INTERFACE_BYTES_MAX: Final = 256
-HARDWARE_BYTES_MAX: Final = 128
+INTERFACE_NAME_BYTES_MAX: Final = 256
+HARDWARE_ADDRESS_BYTES_MAX: Final = 128
 _CONFIG_SOURCES: Final = ("FromClaim", "FromClass")
 _IMMUTABLE: Final = "field is immutable"
 
@@ -46,7 +46,11 @@ def validate_claim_status(new: ReadOnlyObject, old: ReadOnlyObject) -> list[Fiel
     status, before = new.get("status") or {}, old.get("status") or {}
     allocation, users = status.get("allocation"), status.get("reservedFor") or []
     errors = validate_set(
-        users, "status.reservedFor", _validate_consumer, key=lambda user: user.get("uid", ""), items_max=USERS_MAX
+        users,
+        "status.reservedFor",
+        _validate_consumer,
+        key=lambda user: user.get("uid", ""),
+        items_max=RESERVED_FOR_MAX,
     )
     allocated = set(_allocated_device_ids(status))
     errors += validate_set(
@@ -93,13 +97,13 @@ def _validate_allocation(allocation: ReadOnlyObject, known: Requests) -> list[Fi
     )
     selector = allocation.get("nodeSelector")
     if selector is not None:
-        errors += validate_node_selector(selector, "status.allocation.nodeSelector", SelectorRules())
+        errors += validate_node_selector(selector, "status.allocation.nodeSelector", NodeSelectorOptions())
     return errors
 
 
 def _validate_device_identity(device: ReadOnlyObject, at: str) -> list[FieldError]:
-    errors = csi_driver_name(device.get("driver", ""), f"{at}.driver")
-    errors += validate_pool(device.get("pool", ""), f"{at}.pool")
+    errors = validate_csi_driver_name(device.get("driver", ""), f"{at}.driver")
+    errors += validate_pool_name(device.get("pool", ""), f"{at}.pool")
     return errors + label(device.get("device", ""), f"{at}.device")
 
 
@@ -110,7 +114,10 @@ def _validate_share_id(device: ReadOnlyObject, at: str) -> list[FieldError]:
 def _validate_result(result: ReadOnlyObject, at: str, known: Requests) -> list[FieldError]:
     errors = validate_request_reference(result.get("request", ""), f"{at}.request", known)
     return (
-        errors + _validate_device_identity(result, at) + validate_bindings(result, at) + _validate_share_id(result, at)
+        errors
+        + _validate_device_identity(result, at)
+        + validate_binding_conditions(result, at)
+        + _validate_share_id(result, at)
     )
 
 
@@ -140,13 +147,13 @@ def _validate_device_status(device: ReadOnlyObject, at: str, allocated: set[str]
 
 
 def _validate_network_data(network: ReadOnlyObject, at: str) -> list[FieldError]:
-    bounds = (("interfaceName", INTERFACE_BYTES_MAX), ("hardwareAddress", HARDWARE_BYTES_MAX))
+    bounds = (("interfaceName", INTERFACE_NAME_BYTES_MAX), ("hardwareAddress", HARDWARE_ADDRESS_BYTES_MAX))
     errors = [
         too_long(f"{at}.{name}", bytes_max)
         for name, bytes_max in bounds
         if len(network.get(name, "").encode()) > bytes_max
     ]
-    return errors + validate_set(network.get("ips"), f"{at}.ips", interface_address, items_max=IPS_MAX)
+    return errors + validate_set(network.get("ips"), f"{at}.ips", validate_interface_address, items_max=IPS_MAX)
 
 
 def _device_id(device: ReadOnlyObject) -> str:
@@ -169,7 +176,7 @@ def _allocated_device_ids(status: ReadOnlyObject) -> Iterable[str]:
     return map(_device_id, _allocation_results(status))
 
 
-def drop_deallocated(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+def drop_deallocated_device_status(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
     """Drop the status of devices that the update deallocates."""
     status, before = new.get("status") or {}, old.get("status") or {}
     # drop_disabled_status_fields has removed the field already in this case.
@@ -195,12 +202,12 @@ def drop_disabled_status_fields(new: Object, old: ReadOnlyObject, judge: Judge) 
     # A claim that was admitted with a gated request must get the matching result, although the gate is off by now.
     exact = [each.get("exactly") or {} for each in requested.get("requests") or ()]
     if not enabled("DRAAdminAccess") and not any("adminAccess" in each for each in (*exact, *stored)):
-        drop_each(results, "adminAccess")
+        drop_fields(results, "adminAccess")
     shared = (*stored, *(before.get("devices") or ()))
     shares = any("shareID" in each or "consumedCapacity" in each for each in shared)
-    if not enabled("DRAConsumableCapacity") and not consumes_capacity(requested) and not shares:
-        drop_each(results, "shareID", "consumedCapacity")
-        drop_each(status.get("devices"), "shareID")
+    if not enabled("DRAConsumableCapacity") and not uses_consumable_capacity(requested) and not shares:
+        drop_fields(results, "shareID", "consumedCapacity")
+        drop_fields(status.get("devices"), "shareID")
     bound = any("bindingConditions" in each or "bindingFailureConditions" in each for each in stored)
     if not enabled("DRADeviceBindingConditions") and not bound:
-        drop_each(results, "bindingConditions", "bindingFailureConditions")
+        drop_fields(results, "bindingConditions", "bindingFailureConditions")

@@ -7,7 +7,7 @@ from mockkube.api.kinds.resource.device_fields import validate_set
 from mockkube.api.quantity import Quantity, parse
 from mockkube.api.types import ReadOnlyObject
 
-VALUES_MAX: Final = 10
+VALID_VALUES_MAX: Final = 10
 
 
 def validate_exclusive_capacity(capacity: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -43,8 +43,8 @@ def _validate_values(values: list[Quantity], usual: Quantity, most: Quantity, at
         too_large = f"option is larger than capacity value: {most}"
         return [invalid(here, str(value), too_large)] if value > most else []
 
-    errors += validate_set(values, at, validate_value, key=lambda value: str(value.value()), items_max=VALUES_MAX)
-    if len(values) > VALUES_MAX or usual not in values:
+    errors += validate_set(values, at, validate_value, key=lambda value: str(value.value()), items_max=VALID_VALUES_MAX)
+    if len(values) > VALID_VALUES_MAX or usual not in values:
         errors.append(invalid(at, str(usual), "default value is not valid according to the requestPolicy"))
     return errors
 

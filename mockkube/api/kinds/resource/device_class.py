@@ -25,19 +25,19 @@ class DeviceClassStrategy(Strategy):
 
     def validate_name(self, name: str, *, prefix: bool = False) -> list[str]:
         """Require a DNS subdomain; the message counts bytes."""
-        return names.dns_subdomain(name, prefix=prefix, unit="bytes")
+        return names.check_dns_subdomain(name, prefix=prefix, unit="bytes")
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Drop the extended resource name if its gate is off."""
-        super().prepare_create(obj, judge)
+        super().prepare_for_create(obj, judge)
         if not judge.caps.enabled("DRAExtendedResource"):
             obj["spec"].pop("extendedResourceName", None)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Drop the extended resource name if its gate is off and none is stored."""
         if not judge.caps.enabled("DRAExtendedResource") and "extendedResourceName" not in old["spec"]:
             new["spec"].pop("extendedResourceName", None)
-        super().prepare_update(new, old, judge)
+        super().prepare_for_update(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate selectors, configurations and extended resource name."""

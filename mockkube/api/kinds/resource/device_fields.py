@@ -12,16 +12,16 @@ from mockkube.api import names
 from mockkube.api.fields import (
     FieldError,
     duplicate,
+    find_duplicate_indexes,
     invalid,
     keyed,
     not_supported,
-    repeated_indexes,
     required,
     too_long,
     too_many,
 )
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import csi_driver_name
+from mockkube.api.validation.formats import validate_csi_driver_name
 from mockkube.api.validation.labels import validate_label_name
 
 Check = Callable[[Any, str], list[FieldError]]
@@ -84,12 +84,12 @@ def by_name(item: ReadOnlyObject) -> str:
     return str(item.get("name", ""))
 
 
-def validate_pool(name: str, at: str) -> list[FieldError]:
+def validate_pool_name(name: str, at: str) -> list[FieldError]:
     """Validate a pool name: DNS subdomains joined by slashes."""
     if not name:
         return [required(at)]
     errors = [too_long(at, names.SUBDOMAIN_LENGTH_MAX)] if names.byte_length(name) > names.SUBDOMAIN_LENGTH_MAX else []
-    return errors + [invalid(at, part, text) for part in name.split("/") for text in names.dns_subdomain(part)]
+    return errors + [invalid(at, part, text) for part in name.split("/") for text in names.check_dns_subdomain(part)]
 
 
 def validate_uid(uid: str, at: str) -> list[FieldError]:
@@ -133,7 +133,7 @@ def validate_attribute_name(name: str, at: str) -> list[FieldError]:
     # Upstream handles names of one and two parts only, so that a name with more slashes is not validated.
     if "/" in identifier:
         return []
-    errors = csi_driver_name(domain, at) if domain else [invalid(at, "", "the domain must not be empty")]
+    errors = validate_csi_driver_name(domain, at) if domain else [invalid(at, "", "the domain must not be empty")]
     if not identifier:
         return [*errors, invalid(at, "", "the name must not be empty")]
     return errors + _validate_identifier(identifier, at)
@@ -150,7 +150,7 @@ def validate_qualified_attribute(name: str, at: str) -> list[FieldError]:
 
 def _validate_identifier(name: str, at: str) -> list[FieldError]:
     errors = [too_long(at, IDENTIFIER_LENGTH_MAX)] if names.byte_length(name) > IDENTIFIER_LENGTH_MAX else []
-    return errors + [invalid(at, name, text) for text in names.c_identifier(name)]
+    return errors + [invalid(at, name, text) for text in names.check_c_identifier(name)]
 
 
 def validate_raw_object(value: Any, at: str, *, stored: bool = False) -> list[FieldError]:
@@ -167,14 +167,14 @@ def validate_configuration(config: ReadOnlyObject, at: str, *, stored: bool = Fa
     opaque = config.get("opaque")
     if opaque is None:
         return [required(f"{at}.opaque")]
-    errors = csi_driver_name(opaque.get("driver", ""), f"{at}.opaque.driver")
+    errors = validate_csi_driver_name(opaque.get("driver", ""), f"{at}.opaque.driver")
     return errors + validate_raw_object(opaque.get("parameters"), f"{at}.opaque.parameters", stored=stored)
 
 
 def validate_taint(taint: ReadOnlyObject, at: str, *, old_effect: str | None = None) -> list[FieldError]:
     """Validate a device taint; a stored effect stays valid."""
     errors = validate_label_name(taint.get("key", ""), f"{at}.key")
-    errors += [invalid(f"{at}.value", taint["value"], text) for text in names.label_value(taint.get("value", ""))]
+    errors += [invalid(f"{at}.value", taint["value"], text) for text in names.check_label_value(taint.get("value", ""))]
     effect = taint.get("effect", "")
     if effect != old_effect:
         if not effect:
@@ -184,15 +184,15 @@ def validate_taint(taint: ReadOnlyObject, at: str, *, old_effect: str | None = N
     return errors
 
 
-def validate_bindings(holder: ReadOnlyObject, at: str) -> list[FieldError]:
+def validate_binding_conditions(holder: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate binding conditions and binding failure conditions."""
     # upstream 1.36: pkg/apis/resource/validation/validation.go, validateDeviceBindingParameters
     success, failure = holder.get("bindingConditions") or [], holder.get("bindingFailureConditions") or []
     success_at, failure_at = f"{at}.bindingConditions", f"{at}.bindingFailureConditions"
     errors = validate_items(success, success_at, validate_label_name, items_max=CONDITIONS_MAX)
     errors += validate_items(failure, failure_at, validate_label_name, items_max=CONDITIONS_MAX)
-    errors += [duplicate(f"{success_at}[{index}]", success[index]) for index in sorted(repeated_indexes(success))]
-    repeated, known = repeated_indexes(failure), set(success)
+    errors += [duplicate(f"{success_at}[{index}]", success[index]) for index in sorted(find_duplicate_indexes(success))]
+    repeated, known = find_duplicate_indexes(failure), set(success)
     for index, each in enumerate(failure):
         if index in repeated:
             errors.append(duplicate(f"{failure_at}[{index}]", each))
@@ -206,7 +206,7 @@ def validate_bindings(holder: ReadOnlyObject, at: str) -> list[FieldError]:
     return errors
 
 
-def drop_each(items: Sequence[Object] | None, *fields: str) -> None:
+def drop_fields(items: Sequence[Object] | None, *fields: str) -> None:
     """Remove fields from each item."""
     for item in items or ():
         for name in fields:

@@ -10,7 +10,7 @@ from mockkube.api.kinds.resource.device_expressions import ExpressionCheck, vali
 from mockkube.api.kinds.resource.device_fields import (
     EFFECTS,
     by_name,
-    drop_each,
+    drop_fields,
     validate_configuration,
     validate_items,
     validate_qualified_attribute,
@@ -24,7 +24,7 @@ from mockkube.api.validation.formats import label, qualified, subdomain
 REQUESTS_MAX: Final = 32
 CONSTRAINTS_MAX: Final = 32
 CONFIG_MAX: Final = 32
-ALTERNATIVES_MAX: Final = 8
+SUBREQUESTS_MAX: Final = 8
 _ALLOCATION_MODES: Final = ("All", "ExactCount")
 _TOLERATION_OPERATORS: Final = ("Equal", "Exists")
 _ONE_OF_DETAIL: Final = "exactly one of `exactly` or `firstAvailable` is required"
@@ -62,7 +62,7 @@ def validate_request_references(items: list[str] | None, at: str, known: Request
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceClaimRules:
+class DeviceClaimValidator:
     """Validates device claims with a compiler for expressions and the validation extensions."""
 
     judge: Judge
@@ -101,7 +101,7 @@ class DeviceClaimRules:
         if exactly is not None:
             return errors + self._validate_exact_request(exactly, f"{at}.exactly")
         return errors + validate_set(
-            alternatives, f"{at}.firstAvailable", self._validate_subrequest, key=by_name, items_max=ALTERNATIVES_MAX
+            alternatives, f"{at}.firstAvailable", self._validate_subrequest, key=by_name, items_max=SUBREQUESTS_MAX
         )
 
     def _validate_subrequest(self, request: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -117,7 +117,7 @@ class DeviceClaimRules:
 
     def _validate_toleration(self, toleration: ReadOnlyObject, at: str) -> list[FieldError]:
         rule = self.extensions.device_tolerations.get(toleration.get("operator", ""))
-        return validate_toleration(toleration, at, None if rule is None else _extension_check(rule, self.judge))
+        return validate_device_toleration(toleration, at, None if rule is None else _extension_check(rule, self.judge))
 
 
 def _validate_allocation_mode(request: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -136,7 +136,7 @@ def _extension_check(rule: OperatorRule, judge: Judge) -> Check:
     return rule.check if judge.caps.enabled(rule.gate) else rule.refuse
 
 
-def validate_toleration(toleration: ReadOnlyObject, at: str, proposed: Check | None = None) -> list[FieldError]:
+def validate_device_toleration(toleration: ReadOnlyObject, at: str, proposed: Check | None = None) -> list[FieldError]:
     """Validate a toleration of device taints; `proposed` validates an operator of an extension."""
     errors = qualified(toleration["key"], f"{at}.key") if toleration.get("key") else []
     operator, value, effect = (toleration.get(name, "") for name in ("operator", "value", "effect"))
@@ -145,7 +145,7 @@ def validate_toleration(toleration: ReadOnlyObject, at: str, proposed: Check | N
             if value:
                 errors.append(invalid(f"{at}.value", value, "must be empty for operator `Exists`"))
         case "Equal":
-            errors += [invalid(f"{at}.value", value, text) for text in names.label_value(value)]
+            errors += [invalid(f"{at}.value", value, text) for text in names.check_label_value(value)]
         case "":
             errors.append(required(f"{at}.operator"))
         case _ if proposed is not None:
@@ -179,21 +179,21 @@ def drop_disabled_request_fields(spec: Object, before: ReadOnlyObject | None, ju
     stored = old.get("requests") or ()
     # A request that loses its alternatives has neither form left and fails validation.
     if not judge.caps.enabled("DRAPrioritizedList") and not any(each.get("firstAvailable") for each in stored):
-        drop_each(requests, "firstAvailable")
+        drop_fields(requests, "firstAvailable")
     if not judge.caps.enabled("DRADeviceTaints") and not any(
         each.get("tolerations") for each in _exact_and_subrequests(stored)
     ):
-        drop_each(_exact_and_subrequests(requests), "tolerations")
+        drop_fields(_exact_and_subrequests(requests), "tolerations")
     if not judge.caps.enabled("DRAAdminAccess") and not any(
         "adminAccess" in each for each in _exact_and_subrequests(stored)
     ):
-        drop_each(_exact_and_subrequests(requests), "adminAccess")
-    if not judge.caps.enabled("DRAConsumableCapacity") and not consumes_capacity(old):
-        drop_each(devices.get("constraints"), "distinctAttribute")
-        drop_each(_exact_and_subrequests(requests), "capacity")
+        drop_fields(_exact_and_subrequests(requests), "adminAccess")
+    if not judge.caps.enabled("DRAConsumableCapacity") and not uses_consumable_capacity(old):
+        drop_fields(devices.get("constraints"), "distinctAttribute")
+        drop_fields(_exact_and_subrequests(requests), "capacity")
 
 
-def consumes_capacity(devices: ReadOnlyObject) -> bool:
+def uses_consumable_capacity(devices: ReadOnlyObject) -> bool:
     """Return whether requests or constraints use consumable capacity."""
     distinct = any("distinctAttribute" in each for each in devices.get("constraints") or ())
     return distinct or any("capacity" in each for each in _exact_and_subrequests(devices.get("requests") or ()))

@@ -6,8 +6,8 @@ from typing import Final
 from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, too_many
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.resource.device_fields import validate_pool, validate_taint
-from mockkube.api.kinds.resource.taint_times import stamp_rule
+from mockkube.api.kinds.resource.device_fields import validate_pool_name, validate_taint
+from mockkube.api.kinds.resource.taint_times import set_taint_rule_time
 from mockkube.api.printers.ages import age, since
 from mockkube.api.printers.reading import name_of, string
 from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
@@ -15,8 +15,8 @@ from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.conditions import validate_conditions
-from mockkube.api.validation.formats import csi_driver_name, label
-from mockkube.api.validation.status_metadata import restore_metadata
+from mockkube.api.validation.formats import label, validate_csi_driver_name
+from mockkube.api.validation.status_metadata import reset_metadata_for_status
 
 CONDITIONS_MAX: Final = 8
 
@@ -24,7 +24,7 @@ CONDITIONS_MAX: Final = 8
 class DeviceTaintRuleStrategy(StatusStrategy):
     """Strategy of DeviceTaintRule."""
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Set timeAdded to the present when the effect changes."""
         if judge.subresource != "status":
             taint, before = new["spec"].get("taint") or {}, old["spec"].get("taint") or {}
@@ -33,12 +33,12 @@ class DeviceTaintRuleStrategy(StatusStrategy):
             # itself.
             if changed and taint.get("timeAdded") == before.get("timeAdded"):
                 taint["timeAdded"] = render_time(judge.now)
-        super().prepare_update(new, old, judge)
+        super().prepare_for_update(new, old, judge)
 
-    def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored spec and metadata."""
-        super().prepare_status(new, old, judge)
-        restore_metadata(new, old)
+        super().prepare_for_status_update(new, old, judge)
+        reset_metadata_for_status(new, old)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate selector and taint."""
@@ -56,7 +56,7 @@ class DeviceTaintRuleStrategy(StatusStrategy):
 def _validate_spec(spec: ReadOnlyObject, old_effect: str | None) -> list[FieldError]:
     selector, at = spec.get("deviceSelector") or {}, "spec.deviceSelector"
     errors: list[FieldError] = []
-    for name, rule in (("driver", csi_driver_name), ("pool", validate_pool), ("device", label)):
+    for name, rule in (("driver", validate_csi_driver_name), ("pool", validate_pool_name), ("device", label)):
         if selector.get(name) is not None:
             errors += rule(selector[name], f"{at}.{name}")
     return errors + validate_taint(spec.get("taint") or {}, "spec.taint", old_effect=old_effect)
@@ -93,6 +93,6 @@ KIND: Final = Kind(
     versions=("v1", "v1beta2", "v1alpha3"),
     subresources=(STATUS,),
     strategy=lambda _: DeviceTaintRuleStrategy(),
-    stamps=dict.fromkeys(("v1", "v1beta2", "v1alpha3"), stamp_rule),
+    time_defaults=dict.fromkeys(("v1", "v1beta2", "v1alpha3"), set_taint_rule_time),
     printer=DEVICE_TAINT_RULE,
 )

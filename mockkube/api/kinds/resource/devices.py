@@ -4,13 +4,13 @@ import re
 from typing import Any, Final
 
 from mockkube.api.fields import FieldError, invalid, not_found, required, too_long
-from mockkube.api.kinds.core.pod.containers.resources import is_native
+from mockkube.api.kinds.core.pod.containers.resources import is_native_resource
 from mockkube.api.kinds.resource.device_capacity import validate_exclusive_capacity, validate_shared_capacity
 from mockkube.api.kinds.resource.device_fields import (
     DOMAIN_LENGTH_MAX,
     IDENTIFIER_LENGTH_MAX,
     validate_attribute_name,
-    validate_bindings,
+    validate_binding_conditions,
     validate_items,
     validate_map,
     validate_set,
@@ -21,13 +21,13 @@ from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import label, subdomain
 from mockkube.api.validation.internal_form import internal
-from mockkube.api.validation.node_selector import SelectorRules, validate_node_selector
+from mockkube.api.validation.node_selector import NodeSelectorOptions, validate_node_selector
 
-ENTRIES_MAX: Final = 32
+ATTRIBUTES_AND_CAPACITIES_MAX: Final = 32
 ATTRIBUTE_VALUES_MAX: Final = 48
 TAINTS_MAX: Final = 16
-VALUE_BYTES_MAX: Final = 64
-CONSUMPTIONS_MAX: Final = 2
+ATTRIBUTE_VALUE_BYTES_MAX: Final = 64
+CONSUMED_COUNTER_SETS_MAX: Final = 2
 COUNTERS_MAX: Final = 32
 LABEL_LENGTH_MAX: Final = 63
 LIST_ATTRIBUTES: Final = ("bools", "ints", "strings", "versions")
@@ -39,7 +39,9 @@ _SEMVER: Final = re.compile(
     rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PRERELEASE}(\.{_PRERELEASE})*)?(\+{_BUILD}(\.{_BUILD})*)?", re.ASCII
 )
 _PER_DEVICE_DETAIL: Final = "`perDeviceNodeSelection` is set to true in the ResourceSlice spec"
-_ONE_PLACE: Final = f"exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when {_PER_DEVICE_DETAIL}"
+_ONE_OF_DETAIL: Final = (
+    f"exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when {_PER_DEVICE_DETAIL}"
+)
 
 
 def validate_device(
@@ -49,8 +51,8 @@ def validate_device(
     # upstream 1.36: pkg/apis/resource/validation/validation.go, validateDevice
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
     errors = label(device.get("name", ""), f"{at}.name")
-    if len(attributes) + len(capacity) > ENTRIES_MAX:
-        detail = f"the total number of attributes and capacities must not exceed {ENTRIES_MAX}"
+    if len(attributes) + len(capacity) > ATTRIBUTES_AND_CAPACITIES_MAX:
+        detail = f"the total number of attributes and capacities must not exceed {ATTRIBUTES_AND_CAPACITIES_MAX}"
         errors.append(invalid(at, len(attributes) + len(capacity), detail))
     # Lists of attributes make the number of entries a poor measure of a device's size, so values are limited, too.
     values = sum(map(_count_values, attributes.values()))
@@ -70,10 +72,10 @@ def validate_device(
         f"{at}.consumesCounters",
         _validate_consumed_counters,
         key=lambda each: each.get("counterSet", ""),
-        items_max=CONSUMPTIONS_MAX,
+        items_max=CONSUMED_COUNTER_SETS_MAX,
     )
-    errors += _validate_place(device, at, per_device=per_device)
-    errors += validate_bindings(device, at)
+    errors += _validate_node_selection(device, at, per_device=per_device)
+    errors += validate_binding_conditions(device, at)
     return errors + _validate_resource_mappings(device, at)
 
 
@@ -123,7 +125,7 @@ def _validate_attribute(attribute: ReadOnlyObject, at: str) -> list[FieldError]:
 
 
 def _validate_text_length(text: str, at: str) -> list[FieldError]:
-    return [too_long(at, VALUE_BYTES_MAX)] if len(text.encode()) > VALUE_BYTES_MAX else []
+    return [too_long(at, ATTRIBUTE_VALUE_BYTES_MAX)] if len(text.encode()) > ATTRIBUTE_VALUE_BYTES_MAX else []
 
 
 def _validate_version(text: str, at: str) -> list[FieldError]:
@@ -132,7 +134,7 @@ def _validate_version(text: str, at: str) -> list[FieldError]:
     return errors + _validate_text_length(text, at)
 
 
-def _validate_place(device: ReadOnlyObject, at: str, *, per_device: bool) -> list[FieldError]:
+def _validate_node_selection(device: ReadOnlyObject, at: str, *, per_device: bool) -> list[FieldError]:
     node, selector, all_nodes = device.get("nodeName"), device.get("nodeSelector"), device.get("allNodes")
     # Node selection is made once, for the whole slice, unless the slice leaves it to each device.
     if not per_device:
@@ -144,15 +146,15 @@ def _validate_place(device: ReadOnlyObject, at: str, *, per_device: bool) -> lis
     if node is not None:
         errors += subdomain(node, f"{at}.nodeName") if node else [invalid(f"{at}.nodeName", node, "must not be empty")]
     if selector is not None:
-        errors += validate_node_selector(selector, f"{at}.nodeSelector", SelectorRules())
+        errors += validate_node_selector(selector, f"{at}.nodeSelector", NodeSelectorOptions())
     if all_nodes is False:
         errors.append(invalid(f"{at}.allNodes", False, "must be either unset or set to true"))
     is_set = {"nodeName": bool(node), "nodeSelector": selector is not None, "allNodes": bool(all_nodes)}
     given = [f"`{name}`" for name, value in is_set.items() if value]
     if not given:
-        errors.append(required(at, _ONE_PLACE))
+        errors.append(required(at, _ONE_OF_DETAIL))
     elif len(given) > 1:
-        errors.append(invalid(at, f"{{{', '.join(given)}}}", _ONE_PLACE))
+        errors.append(invalid(at, f"{{{', '.join(given)}}}", _ONE_OF_DETAIL))
     return errors
 
 
@@ -162,7 +164,7 @@ def _validate_resource_mappings(device: ReadOnlyObject, at: str) -> list[FieldEr
     for resource, mapping in (device.get("nodeAllocatableResourceMappings") or {}).items():
         here = f"{at}.nodeAllocatableResourceMappings[{resource}]"
         factor, key = mapping.get("allocationMultiplier"), mapping.get("capacityKey")
-        if not is_native(resource):
+        if not is_native_resource(resource):
             errors.append(invalid(here, resource, "must be a node allocatable resource name"))
         if factor is None and key is None:
             errors.append(invalid(here, "", "at least one of allocationMultiplier or capacityKey must be set"))

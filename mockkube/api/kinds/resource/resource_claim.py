@@ -8,13 +8,13 @@ from mockkube.api.fields import FieldError, forbidden, invalid
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.resource import admin_access
 from mockkube.api.kinds.resource.device_allocations import (
-    drop_deallocated,
+    drop_deallocated_device_status,
     drop_disabled_status_fields,
     validate_claim_status,
 )
 from mockkube.api.kinds.resource.device_expressions import ExpressionCheck, accept
 from mockkube.api.kinds.resource.device_forms import CLAIM_SPEC
-from mockkube.api.kinds.resource.device_requests import DeviceClaimRules, drop_disabled_request_fields
+from mockkube.api.kinds.resource.device_requests import DeviceClaimValidator, drop_disabled_request_fields
 from mockkube.api.printers.ages import age
 from mockkube.api.printers.plain import PLAIN
 from mockkube.api.printers.reading import elements, is_deleting, name_of, value_at
@@ -22,10 +22,10 @@ from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, StatusStrategy, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
-from mockkube.api.validation.internal_form import METADATA_FIELDS, internal, metadata_form
+from mockkube.api.validation.internal_form import METADATA_FIELDS, internal, order_metadata
 from mockkube.api.validation.labels import validate_labels
 from mockkube.api.validation.metadata import validate_annotations
-from mockkube.api.validation.status_metadata import restore_metadata
+from mockkube.api.validation.status_metadata import reset_metadata_for_status
 from mockkube.features.capabilities import Capabilities
 
 
@@ -35,18 +35,18 @@ def default_claim(claim: Object, caps: Capabilities) -> None:
     _default_results(claim)
 
 
-def default_claim_template(template: Object, caps: Capabilities) -> None:
+def default_resource_claim_template(template: Object, caps: Capabilities) -> None:
     """Default the requests of a claim template."""
     _default_requests(template.get("spec", {}).get("spec", {}))
 
 
-def default_claim_v1beta1(claim: Object, caps: Capabilities) -> None:
+def default_resource_claim_v1beta1(claim: Object, caps: Capabilities) -> None:
     """Default a v1beta1 claim, whose requests have no `exactly`."""
     _default_requests_v1beta1(claim.get("spec", {}))
     _default_results(claim)
 
 
-def default_claim_template_v1beta1(template: Object, caps: Capabilities) -> None:
+def default_resource_claim_template_v1beta1(template: Object, caps: Capabilities) -> None:
     """Default the requests of a v1beta1 claim template."""
     _default_requests_v1beta1(template.get("spec", {}).get("spec", {}))
 
@@ -103,36 +103,38 @@ class ResourceClaimStrategy(StatusStrategy):
         self.check_expression = check_expression
         self.extensions = extensions
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Reset the status and drop fields of disabled gates."""
-        super().prepare_create(obj, judge)
+        super().prepare_for_create(obj, judge)
         drop_disabled_request_fields(obj["spec"], None, judge)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored status; drop fields of disabled gates that are not in use."""
-        super().prepare_update(new, old, judge)
+        super().prepare_for_update(new, old, judge)
         if judge.subresource != "status":
             drop_disabled_request_fields(new["spec"], old["spec"], judge)
 
-    def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored spec and metadata; drop the status of deallocated devices."""
-        super().prepare_status(new, old, judge)
-        restore_metadata(new, old)
+        super().prepare_for_status_update(new, old, judge)
+        reset_metadata_for_status(new, old)
         drop_disabled_status_fields(new, old, judge)
-        drop_deallocated(new, old, judge)
+        drop_deallocated_device_status(new, old, judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the requested devices."""
         devices = obj["spec"].get("devices") or {}
-        validator = DeviceClaimRules(judge, self.check_expression, self.extensions)
-        errors = admin_access.judge_requests(devices, obj["metadata"].get("namespace", ""), judge)
+        validator = DeviceClaimValidator(judge, self.check_expression, self.extensions)
+        errors = admin_access.authorize_requests(devices, obj["metadata"].get("namespace", ""), judge)
         return errors + validator.validate(devices, "spec.devices")
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Reject a changed spec, or validate the status."""
         if judge.subresource == "status":
             namespace = new["metadata"].get("namespace", "")
-            errors = admin_access.judge_results(new.get("status") or {}, old.get("status") or {}, namespace, judge)
+            errors = admin_access.authorize_allocation(
+                new.get("status") or {}, old.get("status") or {}, namespace, judge
+            )
             return errors + validate_claim_status(new, old)
         if new["spec"] == old["spec"]:
             return []
@@ -146,18 +148,18 @@ class ResourceClaimTemplateStrategy(Strategy):
         self.check_expression = check_expression
         self.extensions = extensions
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Drop fields of disabled gates."""
         drop_disabled_request_fields(obj["spec"].get("spec") or {}, None, judge)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Drop fields of disabled gates that are not in use."""
         drop_disabled_request_fields(new["spec"].get("spec") or {}, old["spec"].get("spec"), judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the metadata of claims and the requested devices."""
         devices = (obj["spec"].get("spec") or {}).get("devices") or {}
-        errors = admin_access.judge_requests(devices, obj["metadata"].get("namespace", ""), judge)
+        errors = admin_access.authorize_requests(devices, obj["metadata"].get("namespace", ""), judge)
         return errors + self._validate(obj["spec"], judge)
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
@@ -165,14 +167,14 @@ class ResourceClaimTemplateStrategy(Strategy):
         spec = new["spec"]
         errors = self._validate(spec, judge)
         if spec != old["spec"]:
-            shown = metadata_form(spec.get("metadata") or {})
+            shown = order_metadata(spec.get("metadata") or {})
             shown["Spec"] = internal(spec.get("spec") or {}, CLAIM_SPEC)
             errors.append(invalid("spec", shown, _IMMUTABLE))
         return errors
 
     def _validate(self, spec: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         errors = _validate_metadata(spec.get("metadata") or {}, "spec.metadata")
-        validator = DeviceClaimRules(judge, self.check_expression, self.extensions)
+        validator = DeviceClaimValidator(judge, self.check_expression, self.extensions)
         return errors + validator.validate((spec.get("spec") or {}).get("devices") or {}, "spec.spec.devices")
 
 
@@ -210,8 +212,8 @@ RESOURCE_CLAIM_KIND: Final = Kind(
     defaults={
         "v1": default_claim,
         "v1beta2": default_claim,
-        "v1beta1": default_claim_v1beta1,
-        "v1alpha3": default_claim_v1beta1,
+        "v1beta1": default_resource_claim_v1beta1,
+        "v1alpha3": default_resource_claim_v1beta1,
     },
     printer=RESOURCE_CLAIM,
 )
@@ -224,10 +226,10 @@ RESOURCE_CLAIM_TEMPLATE_KIND: Final = Kind(
         dependencies.device_expression, dependencies.extensions
     ),
     defaults={
-        "v1": default_claim_template,
-        "v1beta2": default_claim_template,
-        "v1beta1": default_claim_template_v1beta1,
-        "v1alpha3": default_claim_template_v1beta1,
+        "v1": default_resource_claim_template,
+        "v1beta2": default_resource_claim_template,
+        "v1beta1": default_resource_claim_template_v1beta1,
+        "v1alpha3": default_resource_claim_template_v1beta1,
     },
     printer=PLAIN,
 )

@@ -6,18 +6,18 @@ from typing import Final
 
 from mockkube.api.fields import FieldError, invalid, required
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.resource.device_fields import by_name, drop_each, validate_pool, validate_set
+from mockkube.api.kinds.resource.device_fields import by_name, drop_fields, validate_pool_name, validate_set
 from mockkube.api.kinds.resource.device_forms import TERMS
 from mockkube.api.kinds.resource.devices import LIST_ATTRIBUTES, validate_counters, validate_device
-from mockkube.api.kinds.resource.taint_times import stamp_slice
+from mockkube.api.kinds.resource.taint_times import set_slice_taint_times
 from mockkube.api.printers.ages import age
 from mockkube.api.printers.reading import name_of, string
 from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import csi_driver_name, label, subdomain
+from mockkube.api.validation.formats import label, subdomain, validate_csi_driver_name
 from mockkube.api.validation.internal_form import internal
-from mockkube.api.validation.node_selector import SelectorRules, validate_node_selector
+from mockkube.api.validation.node_selector import NodeSelectorOptions, validate_node_selector
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
@@ -46,7 +46,7 @@ def _default_multipliers(devices: Iterable[Object]) -> None:
 
 
 DEVICES_MAX: Final = 128
-ADVANCED_DEVICES_MAX: Final = 64
+DEVICES_WITH_ADVANCED_FEATURES_MAX: Final = 64
 COUNTER_SETS_MAX: Final = 8
 _NODE_SELECTION_FIELDS: Final = "`nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection`"
 _ONE_OF_DETAIL: Final = f"exactly one of {_NODE_SELECTION_FIELDS} is required"
@@ -65,14 +65,14 @@ class ResourceSliceStrategy(Strategy):
         spec = obj["spec"]
         return {"spec.nodeName": spec.get("nodeName") or "", "spec.driver": spec.get("driver", "")}
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Drop fields of disabled gates."""
-        super().prepare_create(obj, judge)
+        super().prepare_for_create(obj, judge)
         _drop_disabled_fields(obj["spec"], {}, judge)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Raise the generation for changes; drop fields of disabled gates that are not in use."""
-        super().prepare_update(new, old, judge)
+        super().prepare_for_update(new, old, judge)
         _drop_disabled_fields(new["spec"], old["spec"], judge)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
@@ -83,20 +83,20 @@ class ResourceSliceStrategy(Strategy):
         """Validate as on creation, and reject another pool, driver or node."""
         return _validate_spec(new["spec"], old["spec"])
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about capitals in the driver name."""
         driver = obj["spec"].get("driver", "")
         if driver == driver.lower():
             return []
         return [f'spec.driver: driver names should be lowercase; "{driver}" contains uppercase characters']
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn as on creation."""
-        return self.warn_create(new, judge)
+        return self.warnings_on_create(new, judge)
 
 
 def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None) -> list[FieldError]:
-    errors = csi_driver_name(spec.get("driver", ""), "spec.driver") + _validate_pool(spec.get("pool") or {})
+    errors = validate_csi_driver_name(spec.get("driver", ""), "spec.driver") + _validate_pool(spec.get("pool") or {})
     if before is not None:
         errors += _validate_immutable_fields(spec, before)
     errors += _validate_node_selection(spec)
@@ -112,7 +112,7 @@ def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None) -> list[
         key=by_name,
         # Devices with taints, counters or lists are larger: the lower limit keeps a slice below etcd's limit for
         # objects.
-        items_max=ADVANCED_DEVICES_MAX if _uses_advanced_features(devices or ()) else DEVICES_MAX,
+        items_max=DEVICES_WITH_ADVANCED_FEATURES_MAX if _uses_advanced_features(devices or ()) else DEVICES_MAX,
     )
     return errors + validate_set(
         counters, "spec.sharedCounters", _validate_counter_set, key=by_name, items_max=COUNTER_SETS_MAX
@@ -121,7 +121,7 @@ def _validate_spec(spec: ReadOnlyObject, before: ReadOnlyObject | None) -> list[
 
 def _validate_pool(pool: ReadOnlyObject) -> list[FieldError]:
     count, generation = pool.get("resourceSliceCount", 0), pool.get("generation", 0)
-    errors = validate_pool(pool.get("name", ""), "spec.pool.name")
+    errors = validate_pool_name(pool.get("name", ""), "spec.pool.name")
     if count <= 0:
         errors.append(invalid("spec.pool.resourceSliceCount", count, "must be greater than zero"))
     if generation < 0:
@@ -146,7 +146,7 @@ def _validate_node_selection(spec: ReadOnlyObject) -> list[FieldError]:
         detail = "must be either unset or set to a non-empty string"
         errors += subdomain(node, "spec.nodeName") if node else [invalid("spec.nodeName", node, detail)]
     if selector is not None:
-        errors += validate_node_selector(selector, "spec.nodeSelector", SelectorRules())
+        errors += validate_node_selector(selector, "spec.nodeSelector", NodeSelectorOptions())
         terms = selector.get("nodeSelectorTerms") or []
         if len(terms) != 1:
             shown = [internal(term, TERMS) for term in terms] or None
@@ -192,22 +192,22 @@ def _uses_request_policies(device: ReadOnlyObject) -> bool:
 def _drop_disabled_fields(spec: Object, before: ReadOnlyObject, judge: Judge) -> None:
     devices, stored, enabled = spec.get("devices") or (), before.get("devices") or (), judge.caps.enabled
     if not enabled("DRADeviceTaints") and not any(each.get("taints") for each in stored):
-        drop_each(devices, "taints")
+        drop_fields(devices, "taints")
     if not enabled("DRAPartitionableDevices") and not _uses_partitionable_devices(before, stored):
-        drop_each((spec,), "sharedCounters", "perDeviceNodeSelection")
-        drop_each(devices, "consumesCounters", *_DEVICE_NODE_FIELDS)
+        drop_fields((spec,), "sharedCounters", "perDeviceNodeSelection")
+        drop_fields(devices, "consumesCounters", *_DEVICE_NODE_FIELDS)
     binds = enabled("DRADeviceBindingConditions") and enabled("DRAResourceClaimDeviceStatus")
     if not binds and not any(name in each for each in stored for name in _BINDING_FIELDS):
-        drop_each(devices, *_BINDING_FIELDS)
+        drop_fields(devices, *_BINDING_FIELDS)
     if not enabled("DRAConsumableCapacity") and not any(map(_uses_request_policies, stored)):
-        drop_each(devices, "allowMultipleAllocations")
-        drop_each([each for device in devices for each in (device.get("capacity") or {}).values()], "requestPolicy")
+        drop_fields(devices, "allowMultipleAllocations")
+        drop_fields([each for device in devices for each in (device.get("capacity") or {}).values()], "requestPolicy")
     mapped = any(each.get("nodeAllocatableResourceMappings") for each in stored)
     if not enabled("DRANodeAllocatableResources") and not mapped:
-        drop_each(devices, "nodeAllocatableResourceMappings")
+        drop_fields(devices, "nodeAllocatableResourceMappings")
     if not enabled("DRAListTypeAttributes") and not any(map(_uses_list_attributes, stored)):
         attributes = [each for device in devices for each in (device.get("attributes") or {}).values()]
-        drop_each(attributes, *LIST_ATTRIBUTES)
+        drop_fields(attributes, *LIST_ATTRIBUTES)
 
 
 def _uses_partitionable_devices(before: ReadOnlyObject, stored: Iterable[ReadOnlyObject]) -> bool:
@@ -251,6 +251,6 @@ KIND: Final = Kind(
         "v1beta1": default_slice_v1beta1,
         "v1alpha3": default_slice_v1beta1,
     },
-    stamps=dict.fromkeys(("v1", "v1beta2", "v1beta1", "v1alpha3"), stamp_slice),
+    time_defaults=dict.fromkeys(("v1", "v1beta2", "v1beta1", "v1alpha3"), set_slice_taint_times),
     printer=RESOURCE_SLICE,
 )

@@ -9,13 +9,13 @@ from mockkube.api.types import Object
 _FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 
-def stamp_slice(resource_slice: Object, now: datetime) -> None:
+def set_slice_taint_times(resource_slice: Object, now: datetime) -> None:
     """Set missing `timeAdded` of the taints in a ResourceSlice."""
     # upstream 1.36: pkg/apis/resource/v1/defaults.go, SetDefaults_DeviceTaint
     _set_missing_times(_device_taints(resource_slice.get("spec", {}).get("devices") or ()), now)
 
 
-def stamp_rule(rule: Object, now: datetime) -> None:
+def set_taint_rule_time(rule: Object, now: datetime) -> None:
     """Set a missing `timeAdded` of the taint in a DeviceTaintRule."""
     _set_missing_times([rule.setdefault("spec", {}).setdefault("taint", {})], now)
 

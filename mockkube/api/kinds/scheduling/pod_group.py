@@ -11,12 +11,12 @@ from mockkube.api.kinds.scheduling.pod_group_terms import (
     CLAIMS_GATE,
     CLAIMS_MAX,
     changed,
-    drop_disabled_terms,
-    exactly_one,
+    drop_disabled_pod_group_fields,
     named,
     repeated,
-    validate_terms,
-    validate_terms_update,
+    validate_exactly_one,
+    validate_pod_group_spec,
+    validate_pod_group_spec_update,
 )
 from mockkube.api.kinds.scheduling.priority_class import PREEMPT_LOWER_PRIORITY
 from mockkube.api.printers.ages import age
@@ -26,7 +26,7 @@ from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.api.validation.conditions import validate_conditions
 from mockkube.api.validation.formats import subdomain
-from mockkube.api.validation.status_metadata import restore_metadata
+from mockkube.api.validation.status_metadata import reset_metadata_for_status
 from mockkube.features.capabilities import Capabilities
 
 
@@ -53,21 +53,21 @@ class PodGroupStrategy(StatusStrategy):
 
     tracks_generation = False
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Reset the status and drop fields of disabled gates."""
-        super().prepare_create(obj, judge)
-        drop_disabled_terms(obj["spec"], {}, judge, vacant={})
+        super().prepare_for_create(obj, judge)
+        drop_disabled_pod_group_fields(obj["spec"], {}, judge, vacant={})
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored status; drop fields of disabled gates that are not in use."""
-        super().prepare_update(new, old, judge)
+        super().prepare_for_update(new, old, judge)
         if judge.subresource != "status":
-            drop_disabled_terms(new["spec"], old["spec"], judge, vacant={})
+            drop_disabled_pod_group_fields(new["spec"], old["spec"], judge, vacant={})
 
-    def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored spec and metadata; drop claim statuses if their gate is off."""
-        super().prepare_status(new, old, judge)
-        restore_metadata(new, old)
+        super().prepare_for_status_update(new, old, judge)
+        reset_metadata_for_status(new, old)
         if not judge.caps.enabled(CLAIMS_GATE) and not old["spec"].get("resourceClaims"):
             (new.get("status") or {}).pop("resourceClaimStatuses", None)
 
@@ -77,7 +77,7 @@ class PodGroupStrategy(StatusStrategy):
         errors: list[FieldError] = []
         if spec.get("podGroupTemplateRef") is not None:
             errors += _validate_template_reference(spec["podGroupTemplateRef"], "spec.podGroupTemplateRef")
-        return errors + validate_terms(spec, "spec")
+        return errors + validate_pod_group_spec(spec, "spec")
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Reject changes of the spec, or validate the status."""
@@ -85,11 +85,11 @@ class PodGroupStrategy(StatusStrategy):
             return _validate_status(new, old.get("status") or {})
         # Controllers and scheduler plan for a group as a whole, so its spec cannot change under them.
         errors = changed(new["spec"], old["spec"], "podGroupTemplateRef", "spec")
-        return errors + validate_terms_update(new["spec"], old["spec"], "spec", judge)
+        return errors + validate_pod_group_spec_update(new["spec"], old["spec"], "spec", judge)
 
 
 def _validate_template_reference(reference: ReadOnlyObject, at: str) -> list[FieldError]:
-    errors = exactly_one(reference, at, ("workload",))
+    errors = validate_exactly_one(reference, at, ("workload",))
     if (workload := reference.get("workload")) is not None:
         name, place = workload.get("workloadName"), f"{at}.workload.workloadName"
         errors += subdomain(name, place) if name else [required(place)]

@@ -23,7 +23,7 @@ _GATED_FIELDS: Final = (
 _CLAIM_FIELDS: Final = ("name", "resourceClaimName", "resourceClaimTemplateName")
 
 
-def drop_disabled_terms(new: Object, old: ReadOnlyObject, judge: Judge, vacant: ReadOnlyObject) -> None:
+def drop_disabled_pod_group_fields(new: Object, old: ReadOnlyObject, judge: Judge, vacant: ReadOnlyObject) -> None:
     """Drop fields of disabled gates; the last argument has values that replace dropped fields."""
     # upstream 1.36: pkg/registry/scheduling/podgroup/strategy.go
     for gate, fields in _GATED_FIELDS:
@@ -35,13 +35,13 @@ def drop_disabled_terms(new: Object, old: ReadOnlyObject, judge: Judge, vacant: 
                 new.update({name: vacant[name]} if name in vacant else {})
 
 
-def validate_terms(terms: ReadOnlyObject, at: str) -> list[FieldError]:
+def validate_pod_group_spec(terms: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate the spec of a new group."""
     # upstream 1.36: pkg/apis/scheduling/v1alpha2/zz_generated.validations.go
-    errors = validate_policy(terms.get("schedulingPolicy") or {}, f"{at}.schedulingPolicy")
+    errors = validate_scheduling_policy(terms.get("schedulingPolicy") or {}, f"{at}.schedulingPolicy")
     topology = (terms.get("schedulingConstraints") or {}).get("topology") or []
     errors += _validate_topology(topology, f"{at}.schedulingConstraints.topology")
-    errors += validate_claims(terms.get("resourceClaims") or [], f"{at}.resourceClaims")
+    errors += validate_resource_claims(terms.get("resourceClaims") or [], f"{at}.resourceClaims")
     # A string in v1alpha2, an object in later versions.
     if isinstance(mode := terms.get("disruptionMode"), str):
         errors += one_of(mode, f"{at}.disruptionMode", DISRUPTION_MODES)
@@ -52,9 +52,9 @@ def validate_terms(terms: ReadOnlyObject, at: str) -> list[FieldError]:
     return errors
 
 
-def validate_policy(policy: ReadOnlyObject, at: str) -> list[FieldError]:
+def validate_scheduling_policy(policy: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate the scheduling policy: basic, or gang with a minimum count."""
-    errors = exactly_one(policy, at, ("basic", "gang"))
+    errors = validate_exactly_one(policy, at, ("basic", "gang"))
     if policy.get("gang") is not None:
         count = policy["gang"].get("minCount", 0)
         place = f"{at}.gang.minCount"
@@ -65,14 +65,14 @@ def validate_policy(policy: ReadOnlyObject, at: str) -> list[FieldError]:
     return errors
 
 
-def validate_claims(claims: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
+def validate_resource_claims(claims: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:
     """Validate the claims that the pods of the group share."""
     if len(claims) > CLAIMS_MAX:
         return [too_many(at, len(claims), CLAIMS_MAX)]
     errors = repeated(claims, at, _CLAIM_FIELDS)
     for index, claim in enumerate(claims):
         place = f"{at}[{index}]"
-        errors += exactly_one(claim, place, _CLAIM_FIELDS[1:])
+        errors += validate_exactly_one(claim, place, _CLAIM_FIELDS[1:])
         errors += named(claim, place, "name")
         for name in _CLAIM_FIELDS[1:]:
             if claim.get(name) is not None:
@@ -85,7 +85,7 @@ def named(obj: ReadOnlyObject, at: str, field: str) -> list[FieldError]:
     return label(obj[field], f"{at}.{field}") if obj.get(field) else [required(f"{at}.{field}")]
 
 
-def exactly_one(union: ReadOnlyObject, at: str, members: Sequence[str]) -> list[FieldError]:
+def validate_exactly_one(union: ReadOnlyObject, at: str, members: Sequence[str]) -> list[FieldError]:
     """Require exactly one member of a union."""
     given = [name for name in members if union.get(name) is not None]
     choices = ", ".join(f"`{name}`" for name in members)
@@ -113,7 +113,7 @@ def changed(new: Mapping[str, Any], old: Mapping[str, Any], name: str, at: str) 
     return [invalid(f"{at}.{name}", None, "field is immutable")] if new.get(name) != old.get(name) else []
 
 
-def validate_terms_update(new: ReadOnlyObject, old: ReadOnlyObject, at: str, judge: Judge) -> list[FieldError]:
+def validate_pod_group_spec_update(new: ReadOnlyObject, old: ReadOnlyObject, at: str, judge: Judge) -> list[FieldError]:
     """Reject changes of the spec; fields of disabled gates may only be removed."""
     errors = changed(new, old, "schedulingPolicy", at)
     errors += _validate_unchanged_by_gate(new, old, "schedulingConstraints", at, judge.caps.enabled(TOPOLOGY_GATE))

@@ -10,7 +10,7 @@ from mockkube.api.printers.reading import name_of, number, string, truth
 from mockkube.api.printers.table import AGE, NAME, Cell, Printer, boolean_column, integer_column, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import immutable, required_one_of
+from mockkube.api.validation.formats import immutable, validate_required_one_of
 from mockkube.features.capabilities import Capabilities
 
 PREEMPT_LOWER_PRIORITY: Final = "PreemptLowerPriority"
@@ -22,14 +22,17 @@ def default_priority_class(priority_class: Object, caps: Capabilities) -> None:
     priority_class.setdefault("preemptionPolicy", PREEMPT_LOWER_PRIORITY)
 
 
-VALUE_MAX: Final = 1_000_000_000
-_SYSTEM_PRIORITIES: Final = {"system-node-critical": 2 * VALUE_MAX + 1000, "system-cluster-critical": 2 * VALUE_MAX}
+USER_PRIORITY_MAX: Final = 1_000_000_000
+_SYSTEM_PRIORITIES: Final = {
+    "system-node-critical": 2 * USER_PRIORITY_MAX + 1000,
+    "system-cluster-critical": 2 * USER_PRIORITY_MAX,
+}
 
 
 class PriorityClassStrategy(Strategy):
     """Strategy of PriorityClass; value and preemption policy are immutable."""
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Set the first generation, which never rises."""
         obj["metadata"]["generation"] = 1
 
@@ -44,10 +47,14 @@ class PriorityClassStrategy(Strategy):
                     f"priority class names with 'system-' prefix are reserved for system use only. error: {message}"
                 )
                 errors.append(forbidden("metadata.name", detail))
-        elif value > VALUE_MAX:
-            errors.append(forbidden("value", f"maximum allowed value of a user defined priority is {VALUE_MAX}"))
+        elif value > USER_PRIORITY_MAX:
+            errors.append(
+                forbidden("value", f"maximum allowed value of a user defined priority is {USER_PRIORITY_MAX}")
+            )
         if obj.get("preemptionPolicy") is not None:
-            errors += required_one_of(obj["preemptionPolicy"], "preemptionPolicy", ("PreemptLowerPriority", "Never"))
+            errors += validate_required_one_of(
+                obj["preemptionPolicy"], "preemptionPolicy", ("PreemptLowerPriority", "Never")
+            )
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:

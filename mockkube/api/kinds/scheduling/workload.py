@@ -6,11 +6,17 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.fields import FieldError, required, too_many
 from mockkube.api.kind import Kind
-from mockkube.api.kinds.scheduling.pod_group_terms import changed, drop_disabled_terms, named, repeated, validate_terms
+from mockkube.api.kinds.scheduling.pod_group_terms import (
+    changed,
+    drop_disabled_pod_group_fields,
+    named,
+    repeated,
+    validate_pod_group_spec,
+)
 from mockkube.api.printers.plain import PLAIN
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import formed, subdomain
+from mockkube.api.validation.formats import subdomain, validate_format
 
 TEMPLATES_MAX: Final = 8
 _DROPPED_REPLACEMENTS: Final = {"schedulingConstraints": None}
@@ -23,16 +29,18 @@ _TEMPLATE_FIELDS: Final = (
 class WorkloadStrategy(Strategy):
     """Strategy of Workload; its spec is immutable."""
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Drop fields of disabled gates."""
         for template in _pod_group_templates(obj):
-            drop_disabled_terms(template, {}, judge, _DROPPED_REPLACEMENTS)
+            drop_disabled_pod_group_fields(template, {}, judge, _DROPPED_REPLACEMENTS)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Drop fields of disabled gates that the stored template at the same index does not use."""
         before = _pod_group_templates(old)
         for index, template in enumerate(_pod_group_templates(new)):
-            drop_disabled_terms(template, before[index] if index < len(before) else {}, judge, _DROPPED_REPLACEMENTS)
+            drop_disabled_pod_group_fields(
+                template, before[index] if index < len(before) else {}, judge, _DROPPED_REPLACEMENTS
+            )
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the controller reference and each template."""
@@ -48,7 +56,7 @@ class WorkloadStrategy(Strategy):
         errors += repeated(templates, at, _TEMPLATE_FIELDS)
         for index, template in enumerate(templates):
             errors += named(template, f"{at}[{index}]", "name")
-            errors += validate_terms(template, f"{at}[{index}]")
+            errors += validate_pod_group_spec(template, f"{at}[{index}]")
         return errors
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
@@ -73,7 +81,7 @@ def _validate_controller_reference(reference: ReadOnlyObject, at: str) -> list[F
     errors = subdomain(reference["apiGroup"], f"{at}.apiGroup") if reference.get("apiGroup") else []
     for field in ("kind", "name"):
         value, place = reference.get(field), f"{at}.{field}"
-        errors += formed(value, place, names.path_segment) if value else [required(place)]
+        errors += validate_format(value, place, names.check_path_segment) if value else [required(place)]
     return errors
 
 

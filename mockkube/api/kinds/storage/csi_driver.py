@@ -52,13 +52,13 @@ class CSIDriverStrategy(Strategy):
 
     allow_unconditional_update = False
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Drop fields of disabled gates."""
         for name, gate in _FIELD_GATES.items():
             if not judge.caps.enabled(gate):
                 obj["spec"].pop(name, None)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Drop fields of disabled gates that are not in use; raise the generation for changes."""
         for name, gate in _FIELD_GATES.items():
             if name not in old["spec"] and not judge.caps.enabled(gate):
@@ -91,16 +91,16 @@ class CSIDriverStrategy(Strategy):
             errors.append(invalid("spec.attachedRequired", attach, "field is immutable"))
         return errors + immutable(new["spec"], old["spec"], "volumeLifecycleModes", "spec")
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about tokens that drivers may log."""
         spec = obj["spec"]
         may_log_tokens = spec.get("tokenRequests") and spec.get("serviceAccountTokenInSecrets") is None
         return [_TOKENS_WARNING] if may_log_tokens and judge.caps.enabled("CSIServiceAccountTokenSecrets") else []
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn when the token requests change."""
         changed = new["spec"].get("tokenRequests") != old["spec"].get("tokenRequests")
-        return self.warn_create(new, judge) if changed else []
+        return self.warnings_on_create(new, judge) if changed else []
 
 
 def _validate_token_requests(requests: list[ReadOnlyObject]) -> list[FieldError]:

@@ -4,16 +4,16 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.catalogue import STATUS
-from mockkube.api.fields import FieldError, duplicate, invalid, repeated_indexes, required
+from mockkube.api.fields import FieldError, duplicate, find_duplicate_indexes, invalid, required
 from mockkube.api.kind import Kind
 from mockkube.api.printers.ages import age
 from mockkube.api.printers.reading import elements, name_of
 from mockkube.api.printers.table import AGE, NAME, Cell, Printer, integer_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.formats import csi_driver_name, qualified
+from mockkube.api.validation.formats import qualified, validate_csi_driver_name
 from mockkube.api.validation.internal_form import Shape, internal, optional
-from mockkube.api.validation.numbers import nonnegative
+from mockkube.api.validation.numbers import validate_nonnegative
 
 NODE_ID_LENGTH_MAX: Final = 256
 _RESOURCES: Final[Shape] = (("Count", "count", None),)
@@ -36,9 +36,9 @@ class CSINodeStrategy(Strategy):
         errors: list[FieldError] = []
         for index, driver in enumerate(_drivers(obj)):
             at, name = f"spec.drivers[{index}]", driver.get("name", "")
-            errors += csi_driver_name(name, f"{at}.name")
+            errors += validate_csi_driver_name(name, f"{at}.name")
             errors += _validate_node_id(driver.get("nodeID", ""), f"{at}.nodeID")
-            errors += nonnegative((driver.get("allocatable") or {}).get("count"), f"{at}.allocatable.count")
+            errors += validate_nonnegative((driver.get("allocatable") or {}).get("count"), f"{at}.allocatable.count")
             if name in seen:
                 errors.append(duplicate(f"{at}.name", name))
             seen.add(name)
@@ -73,7 +73,7 @@ def _validate_node_id(node_id: str, at: str) -> list[FieldError]:
 
 def _validate_topology_keys(keys: list[str], at: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    repeated = repeated_indexes(keys)
+    repeated = find_duplicate_indexes(keys)
     for index, key in enumerate(keys):
         if not key:
             # Upstream reports errors of topology keys at the path of the driver.

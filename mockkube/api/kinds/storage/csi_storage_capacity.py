@@ -8,8 +8,8 @@ from mockkube.api.quantity import parse
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.formats import immutable, subdomain
-from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector
-from mockkube.api.validation.node_labels import selector_warnings
+from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector
+from mockkube.api.validation.node_labels import get_node_label_warnings
 
 
 class CSIStorageCapacityStrategy(Strategy):
@@ -23,16 +23,16 @@ class CSIStorageCapacityStrategy(Strategy):
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate as on creation, and reject another topology or storage class."""
-        errors = _validate(new, lenient=selector_is_invalid(old.get("nodeTopology")))
+        errors = _validate(new, lenient=is_invalid_selector(old.get("nodeTopology")))
         return errors + immutable(new, old, "nodeTopology") + immutable(new, old, "storageClassName")
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about deprecated node labels."""
-        return selector_warnings(obj.get("nodeTopology"), "nodeTopology")
+        return get_node_label_warnings(obj.get("nodeTopology"), "nodeTopology")
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn as on creation."""
-        return self.warn_create(new, judge)
+        return self.warnings_on_create(new, judge)
 
 
 def _validate(obj: ReadOnlyObject, *, lenient: bool) -> list[FieldError]:

@@ -8,10 +8,10 @@ from typing import Final
 from mockkube.api.fields import (
     FieldError,
     duplicate,
+    find_duplicate_indexes,
     forbidden,
     invalid,
     not_supported,
-    repeated_indexes,
     required,
     too_long,
 )
@@ -21,7 +21,7 @@ from mockkube.api.printers.reading import name_of, string, truth, value_at
 from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
 from mockkube.api.strategy import Judge, Strategy
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import immutable, label_map, qualified
+from mockkube.api.validation.formats import immutable, qualified, sort_labels
 from mockkube.api.validation.node_labels import deprecation
 from mockkube.features.capabilities import Capabilities
 
@@ -61,12 +61,12 @@ class StorageClassStrategy(Strategy):
         """Validate as on creation, and reject changes of immutable fields."""
         errors = self.validate_create(new, judge)
         if new.get("parameters") != old.get("parameters"):
-            errors.append(invalid("parameters", label_map(new.get("parameters")), "field is immutable"))
+            errors.append(invalid("parameters", sort_labels(new.get("parameters")), "field is immutable"))
         for name in ("provisioner", "reclaimPolicy", "volumeBindingMode"):
             errors += immutable(new, old, name)
         return errors
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about deprecated node labels."""
         return [
             f"allowedTopologies[{i}].matchLabelExpressions[{j}].key: {message}"
@@ -75,9 +75,9 @@ class StorageClassStrategy(Strategy):
             if (message := deprecation(expression.get("key", "")))
         ]
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn as on creation."""
-        return self.warn_create(new, judge)
+        return self.warnings_on_create(new, judge)
 
 
 class VolumeAttributesClassStrategy(Strategy):
@@ -136,7 +136,7 @@ def _validate_topologies(terms: list[ReadOnlyObject]) -> list[FieldError]:
 def _validate_expression(expression: ReadOnlyObject, at: str) -> list[FieldError]:
     values = expression.get("values") or []
     errors = [] if values else [required(f"{at}.values")]
-    errors += [duplicate(f"{at}.values[{index}]", values[index]) for index in sorted(repeated_indexes(values))]
+    errors += [duplicate(f"{at}.values[{index}]", values[index]) for index in sorted(find_duplicate_indexes(values))]
     return errors + qualified(expression.get("key", ""), f"{at}.key")
 
 

@@ -8,17 +8,17 @@ from mockkube.api.catalogue import STATUS
 from mockkube.api.fields import FieldError, forbidden, invalid, required, too_long
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.persistent_volume_claim_validation import validate_access_modes
-from mockkube.api.kinds.core.pod.volumes.defaults import default_persistent_source
-from mockkube.api.kinds.core.pod.volumes.sources import check_csi_volume
+from mockkube.api.kinds.core.pod.volumes.defaults import default_persistent_volume_source
+from mockkube.api.kinds.core.pod.volumes.sources import check_csi_persistent_volume
 from mockkube.api.printers.ages import age
 from mockkube.api.printers.reading import name_of, string, truth
 from mockkube.api.printers.table import AGE, NAME, Cell, Column, Printer, boolean_column, text_column
-from mockkube.api.resource_lists import round_up
+from mockkube.api.resource_lists import round_up_resource_list
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.formats import csi_driver_name, subdomain
+from mockkube.api.validation.formats import subdomain, validate_csi_driver_name
 from mockkube.api.validation.internal_form import Shape, internal
-from mockkube.api.validation.status_metadata import restore_metadata
+from mockkube.api.validation.status_metadata import reset_metadata_for_status
 from mockkube.features.capabilities import Capabilities
 
 
@@ -27,11 +27,11 @@ def default_volume_attachment(attachment: Object, caps: Capabilities) -> None:
     # upstream 1.36: pkg/apis/storage/v1/zz_generated.defaults.go
     volume = attachment.get("spec", {}).get("source", {}).get("inlineVolumeSpec")
     if volume:
-        round_up(volume.get("capacity"))
-        default_persistent_source(volume)
+        round_up_resource_list(volume.get("capacity"))
+        default_persistent_volume_source(volume)
 
 
-METADATA_BYTES_MAX: Final = 256 * 1024
+ATTACHMENT_METADATA_BYTES_MAX: Final = 256 * 1024
 MESSAGE_BYTES_MAX: Final = 1024
 _SOURCE: Final[Shape] = (
     ("PersistentVolumeName", "persistentVolumeName", None),
@@ -53,10 +53,10 @@ class VolumeAttachmentStrategy(StatusStrategy):
         """Return the status of a new attachment: not attached."""
         return {"attached": False}
 
-    def prepare_status(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored spec and metadata; drop error codes if their gate is off."""
-        super().prepare_status(new, old, judge)
-        restore_metadata(new, old)
+        super().prepare_for_status_update(new, old, judge)
+        reset_metadata_for_status(new, old)
         if judge.caps.enabled("MutableCSINodeAllocatableCount"):
             return
         for name in _ERROR_FIELDS:
@@ -68,7 +68,7 @@ class VolumeAttachmentStrategy(StatusStrategy):
         """Validate spec and status."""
         spec = obj["spec"]
         source = spec.get("source") or {}
-        errors = csi_driver_name(spec.get("attacher", ""), "spec.attacher")
+        errors = validate_csi_driver_name(spec.get("attacher", ""), "spec.attacher")
         errors += _validate_source(source)
         errors += subdomain(spec.get("nodeName", ""), "spec.nodeName")
         errors += _validate_status(obj.get("status") or {})
@@ -109,22 +109,22 @@ def _validate_inline_volume(spec: ReadOnlyObject, at: str) -> list[FieldError]:
         errors.append(required(f"{at}.csi", f"has to be specified {context}"))
     modes = spec.get("accessModes") or []
     errors += validate_access_modes(modes, f"{at}.accessModes") if modes else [required(f"{at}.accessModes")]
-    return errors + (check_csi_volume(spec["csi"], f"{at}.csi") if spec.get("csi") is not None else [])
+    return errors + (check_csi_persistent_volume(spec["csi"], f"{at}.csi") if spec.get("csi") is not None else [])
 
 
 def _validate_status(status: ReadOnlyObject) -> list[FieldError]:
     metadata = status.get("attachmentMetadata") or {}
     errors = []
-    if sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items()) > METADATA_BYTES_MAX:
-        errors.append(too_long("status.attachmentMetadata", METADATA_BYTES_MAX))
+    if sum(len(key.encode()) + len(value.encode()) for key, value in metadata.items()) > ATTACHMENT_METADATA_BYTES_MAX:
+        errors.append(too_long("status.attachmentMetadata", ATTACHMENT_METADATA_BYTES_MAX))
     for name in _ERROR_FIELDS:
         error = status.get(name) or {}
         if len(error.get("message", "").encode()) > MESSAGE_BYTES_MAX:
             # upstream 1.36 prints the limit of the metadata here.
-            errors.append(too_long(f"status.{name}.message", METADATA_BYTES_MAX))
+            errors.append(too_long(f"status.{name}.message", ATTACHMENT_METADATA_BYTES_MAX))
         code = error.get("errorCode")
         if code is not None and code < 0:
-            errors.append(invalid(f"status.{name}.errorCode", code, names.range_text(0, 2**31 - 1)))
+            errors.append(invalid(f"status.{name}.errorCode", code, names.format_range_error(0, 2**31 - 1)))
     return errors
 
 

@@ -1,4 +1,4 @@
-"""Policies in CEL: which requests they are for, what their expressions may say, and what comes of them.
+"""Admission policies in CEL: matching, compilation and evaluation.
 
-`matching` and `expressions` serve webhooks too; `validating` is the plugin that refuses. Start with that.
+`matching` and `expressions` serve webhooks, too. Start with the plugin in `validating`.
 """

@@ -1,4 +1,4 @@
-"""What bindings make of policies: which of them a request is for, and with which parameters."""
+"""Apply bindings to policies: which policies match a request, and with which parameters."""
 
 # upstream 1.36: apiserver/pkg/admission/plugin/policy/generic/policy_dispatcher.go
 from collections.abc import Callable, Iterator, Sequence
@@ -15,24 +15,25 @@ from mockkube.apiserver.registry.admission import Request
 from mockkube.apiserver.registry.cache import Record
 from mockkube.runtime.heavy_work import spend
 
+# Estimated microseconds to compile a policy, for each of its bytes; charged to the request's budget.
 _COMPILE_UNITS: Final = 4
-"""How many microseconds it takes to compile a policy, for each of its bytes."""
+# Compiled policies that are cached, by least recent use.
 COMPILED_MAX: Final = 256
-"""How many policies are kept compiled; the one unused for longest is forgotten."""
 _Policy = TypeVar("_Policy")
 
 
 class Compilations(Generic[_Policy]):
-    """Policies, each compiled when a request is first for it."""
+    """Cache of compiled policies; each is compiled when it is first needed."""
 
     def __init__(self, read: Callable[[ReadOnlyObject], _Policy]) -> None:
         self._read = read
         self._known: BoundedCache[tuple[str, str], _Policy] = BoundedCache(COMPILED_MAX)
 
     def of(self, record: Record) -> _Policy:
-        """The policy that is stored there."""
+        """Return the compiled policy of a record."""
         obj = record.load()
         metadata = obj["metadata"]
+        # The uid is needed, too: a policy may be deleted and created again under its name.
         key = (metadata["uid"], metadata["resourceVersion"])
         policy = self._known.get(key)
         if policy is None:
@@ -44,7 +45,7 @@ class Compilations(Generic[_Policy]):
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A policy is for a request, by a binding and with these parameters."""
+    """Policy to evaluate on a request, with one binding and one parameter object."""
 
     binding: ReadOnlyObject
     occasion: Occasion
@@ -53,7 +54,7 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class Misconfigured:
-    """It cannot be told whether a policy is for a request: by a binding, or at all."""
+    """Reason why a policy, or one of its bindings, cannot be matched with a request."""
 
     binding: ReadOnlyObject | None
     text: str
@@ -62,7 +63,7 @@ class Misconfigured:
 def invocations(
     request: Request, name: str, spec: ReadOnlyObject, bindings: Sequence[ReadOnlyObject]
 ) -> Iterator[Invocation | Misconfigured]:
-    """How often a policy is for a request, and what keeps that from being known."""
+    """Yield every combination of binding and parameters with which a policy applies to a request."""
     try:
         resource = matching_resource(request, spec.get("matchConstraints") or {})
         if resource is None:
@@ -70,6 +71,7 @@ def invocations(
         kind = spec.get("paramKind")
         params_of = None if kind is None else resource_of(kind, request.resource.services)
     except (ApiError, BadParameters) as error:
+        # Whether this rejects the request is up to the policy's failurePolicy.
         yield Misconfigured(None, f"failed to configure policy: {error}")
         return
     occasion = Occasion(request, resource)

@@ -1,4 +1,4 @@
-"""Match conditions: expressions that a request must meet before a policy or a webhook is asked."""
+"""Match conditions: expressions that must be true before a policy or webhook is called."""
 
 # upstream 1.36: apiserver/pkg/admission/plugin/webhook/matchconditions/matcher.go
 from collections.abc import Sequence
@@ -16,10 +16,14 @@ from mockkube.apiserver.admission.policies.evaluation import (
 
 
 def met(conditions: Sequence[Compiled], found: Activation, *, fails: bool) -> bool:
-    """Whether no condition is false; when one has no value, Failed, or without `fails` the conditions are not met."""
+    """Return whether no condition is false.
+
+    If a condition cannot be evaluated, raise Failed; without `fails` the conditions are not met.
+    """
     budget, errors = Budget(CONDITIONS_COST_MAX), []
     for condition in conditions:
         try:
+            # A single false condition decides, even if others cannot be evaluated.
             if found.evaluate(condition, budget) is False:
                 return False
         except Failed as error:

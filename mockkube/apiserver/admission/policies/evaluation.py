@@ -1,4 +1,4 @@
-"""Evaluating the expressions of one policy on one request, within its budget."""
+"""Evaluate the expressions of one policy on one request, within a cost budget."""
 
 # upstream 1.36: apiserver/pkg/admission/plugin/cel/activation.go, condition.go
 from collections.abc import Mapping
@@ -16,10 +16,10 @@ from mockkube.apiserver.registry.admission import Operation, Request
 from mockkube.apiserver.registry.resource import Call, Resource
 from mockkube.matching.cel.metered import evaluate
 
+# Cost limit of one expression, in units of CEL's cost model.
 CALL_COST_MAX: Final = 1_000_000
-"""The most one expression may cost."""
+# Cost limit of all expressions of a policy for one request.
 COST_MAX: Final = 10_000_000
-"""The most all expressions of a policy may cost for one request."""
 CONDITIONS_COST_MAX: Final = 2_500_000
 _SPENT: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 _NAMESPACE_PARTS: Final = ("metadata", "spec", "status")
@@ -27,31 +27,31 @@ _HIDDEN_METADATA: Final = ("managedFields", "ownerReferences", "selfLink")
 
 
 class OutOfBudget(Exception):
-    """The expressions cost too much together."""
+    """Error when the expressions of a policy exceed their cost budget."""
 
     def __init__(self) -> None:
         super().__init__(_SPENT)
 
 
 class Failed(Exception):
-    """An expression has no value; the text says why."""
+    """Error when an expression cannot be evaluated; the text has the reason."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """What is left to spend."""
+    """Cost budget of the expressions of a policy."""
 
     left: int
 
     def spend(self, cost: int) -> None:
-        """Take a cost off; OutOfBudget when there is not enough."""
+        """Subtract a cost; raise OutOfBudget if too little is left."""
         if cost > self.left:
             raise OutOfBudget
         self.left -= cost
 
 
 class Variables(dict[str, Any]):
-    """The named values of a policy, each computed when it is first asked for."""
+    """Variables of a policy, each evaluated when it is first read."""
 
     def __init__(self, programs: Mapping[str, Compiled], names: Mapping[str, Any]) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class Variables(dict[str, Any]):
         return key in self._programs
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value, or an error, which is a value too."""
+        """Return the value, which may be an error: CEL treats errors as values."""
         if key not in self._programs:
             return default
         if not super().__contains__(key):
@@ -80,20 +80,21 @@ class Variables(dict[str, Any]):
         return evaluation.value
 
     def take_cost(self) -> int:
-        """What was spent on values since this was last asked."""
+        """Return the cost of variables evaluated since the last call."""
+        # An expression pays for the variables it is the first to read.
         cost, self.cost = self.cost, 0
         return cost
 
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """What the names in expressions stand for."""
+    """Values of the names in expressions."""
 
     names: Mapping[str, Any]
     variables: Variables
 
     def evaluate(self, found: Compiled, budget: Budget) -> Any:
-        """The value of an expression; Failed if it has none, OutOfBudget when that would cost too much."""
+        """Return the value of an expression; raise Failed or OutOfBudget."""
         if found.program is None:
             raise Failed(f"compilation error: {found.error}")
         evaluation = evaluate(found.program, self.names, CALL_COST_MAX)
@@ -106,17 +107,18 @@ class Activation:
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """A request that a policy or a webhook is for, in the version in which it is."""
+    """Request, with its objects in the version that a policy or webhook matches (upstream: VersionedAttributes)."""
 
     request: Request
     resource: Resource
 
     def shown(self, obj: ReadOnlyObject | None) -> Object | None:
-        """The object in that version; None if there is none."""
+        """Return the object in the matched version; None if there is none."""
         return None if obj is None else self.resource.served(dict(obj))
 
     def take_strictly(self, value: Any) -> bool:
-        """Take a changed object that must not have fields nobody knows."""
+        """Set the changed object of the request; raise Internal if it has unknown fields."""
+        # Sorted, so that the error names unknown fields in a fixed order.
         value = dict(sorted(value.items())) if isinstance(value, dict) else value
         if unknown := self.resource.unknown_fields(value):
             named = ", ".join(f'unknown field "{path}"' for path in unknown)
@@ -124,8 +126,9 @@ class Occasion:
         return self.take(value)
 
     def take(self, value: Any) -> bool:
-        """Put a changed object, decoded and defaulted, in the place of the request's; return whether it differs."""
+        """Set the changed object of the request, decoded and defaulted; return whether it differs."""
         call, resource = self.request.call, self.resource
+        # A scope of its own, so that warnings about the changed object do not reach the client.
         asking = Call(call.user, call.namespace, call.name, call.subresource, call.user_agent)
         try:
             new = self.request.resource.judged(resource.stored(resource.decode(value, asking, "Ignore")))
@@ -136,7 +139,7 @@ class Occasion:
         return changed
 
     def names(self, params: ReadOnlyObject | None, namespace: ReadOnlyObject | None) -> dict[str, Any]:
-        """What the names of expressions stand for."""
+        """Return the variables of expressions by name."""
         return {
             "object": self.shown(self.request.obj),
             "oldObject": self.shown(self.request.old),
@@ -148,18 +151,19 @@ class Occasion:
 
 
 def activation(names: Mapping[str, Any], programs: Mapping[str, Compiled]) -> Activation:
-    """Names, with those of a policy's own values."""
+    """Return the activation of a policy with its own variables."""
     whole = dict(names)
+    # A variable may use the others, so all of them share one mapping.
     variables = Variables(programs, whole)
     whole["variables"] = variables
     return Activation(whole, variables)
 
 
 def admission_request(occasion: Occasion) -> Object:
-    """The request as reviews describe it, without the objects."""
+    """Return the AdmissionRequest without its objects."""
     request, resource = occasion.request, occasion.resource
     call, subject = request.call, Subject(request)
-    told: Object = {
+    review: Object = {
         "uid": "",
         "kind": _kind(resource),
         "resource": _resource(resource),
@@ -171,14 +175,14 @@ def admission_request(occasion: Occasion) -> Object:
         "options": {"kind": _OPTIONS[request.operation], "apiVersion": "meta.k8s.io/v1"},
     }
     if request.dry_run:
-        told["options"]["dryRun"] = ["All"]
+        review["options"]["dryRun"] = ["All"]
     if call.subresource:
-        told |= {"subResource": call.subresource, "requestSubResource": call.subresource}
+        review |= {"subResource": call.subresource, "requestSubResource": call.subresource}
     if subject.name:
-        told["name"] = subject.name
+        review["name"] = subject.name
     if subject.namespace:
-        told["namespace"] = subject.namespace
-    return told
+        review["namespace"] = subject.namespace
+    return review
 
 
 _OPTIONS: Final = {

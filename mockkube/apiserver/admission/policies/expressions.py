@@ -1,4 +1,4 @@
-"""The expressions of policies and of webhooks' conditions: what they may speak of, and what they must yield."""
+"""Compile CEL expressions of policies and match conditions: available variables and required result types."""
 
 # upstream 1.36: apiserver/pkg/admission/plugin/cel/compile.go, composition.go
 import re
@@ -81,8 +81,8 @@ _AUTHORIZER: Final = {
     "authorizer.requestResource": types.struct("kubernetes.authorization.ResourceCheck"),
 }
 _INDEX: Final = re.compile(r"^spec\.variables\[(\d+)\]")
+# Compiled expressions that are cached, by least recent use.
 _KEPT_MAX: Final = 512
-"""How many expressions are kept compiled; the one unused for longest is forgotten."""
 
 BOOL: Final = (types.BOOL,)
 MESSAGE: Final = (types.STRING,)
@@ -99,32 +99,35 @@ _YIELDS: Final = {
     "applyConfiguration": OBJECT,
     "jsonPatch": PATCHES,
 }
-"""What an expression yields, by what it is for."""
+"""Result types of expressions by their purpose."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What an expression may speak of besides the request: parameters, rights, and named values with their types."""
+    """Variables that an expression may use besides the request.
+
+    They are the parameters, the authorizer, and the policy's own variables with their types.
+    """
 
     params: bool = False
     authorizer: bool = True
+    # None where `variables` itself is not available.
     variables: tuple[tuple[str, CelType], ...] | None = None
-    """None where there is no `variables` at all."""
+    # Whether the expression may construct objects and patches.
     builds: bool = False
-    """Whether it may write out objects and patches."""
 
     def naming(self, name: str, compiled: Compiled) -> "Scope":
-        """The scope of what follows a named value."""
+        """Return the scope of expressions after a variable."""
         found = types.DYN if compiled.type is None else compiled.type
         rest = tuple(one for one in self.variables or () if one[0] != name)
         return replace(self, variables=(*rest, (name, found)))
 
     def without_authorizer(self) -> "Scope":
-        """The scope of an expression that may not ask for rights."""
+        """Return the scope without the variable `authorizer`."""
         return replace(self, authorizer=False)
 
     def building(self) -> "Scope":
-        """The scope of an expression that writes out an object or patches."""
+        """Return the scope of an expression that constructs an object or patches."""
         return replace(self, builds=True)
 
 
@@ -143,8 +146,9 @@ def _environment(scope: Scope) -> Environment:
 
 @lru_cache(maxsize=_KEPT_MAX)
 def compiled(text: str, scope: Scope, wanted: tuple[CelType, ...]) -> Compiled:
-    """Compile an expression that must yield one of these types."""
+    """Compile an expression that must have one of these result types."""
     found = _environment(scope).compile(text, boolean=False)
+    # A dynamic type has no static result type; its value is checked at evaluation.
     if found.type is None or found.error is not None or wanted == ANYTHING:
         return found
     if found.type in wanted and not found.type.nullable:
@@ -154,7 +158,7 @@ def compiled(text: str, scope: Scope, wanted: tuple[CelType, ...]) -> Compiled:
 
 
 def variables_scope(spec: ReadOnlyObject, count: int | None = None) -> Scope:
-    """The scope after the named values of a policy, or after the first so many."""
+    """Return the scope after all variables of a policy, or after the first `count`."""
     scope = Scope(params=spec.get("paramKind") is not None, variables=())
     for variable in (spec.get("variables") or [])[:count]:
         scope = scope.naming(variable.get("name", ""), compiled(variable.get("expression", ""), scope, ANYTHING))
@@ -162,7 +166,7 @@ def variables_scope(spec: ReadOnlyObject, count: int | None = None) -> Scope:
 
 
 def named_values(spec: ReadOnlyObject) -> dict[str, Compiled]:
-    """The named values of a policy, compiled: each may speak of those before it."""
+    """Compile the variables of a policy; each may use those before it."""
     return {
         one["name"]: compiled(one["expression"].strip(), variables_scope(spec, index), ANYTHING)
         for index, one in enumerate(spec.get("variables") or [])
@@ -170,7 +174,7 @@ def named_values(spec: ReadOnlyObject) -> dict[str, Compiled]:
 
 
 def policy_expression(expression: str, at: str, purpose: str, obj: ReadOnlyObject) -> list[FieldError]:
-    """Judge an expression of a policy or a webhook at a path."""
+    """Validate an expression of a policy or webhook at a path."""
     # upstream 1.36: pkg/apis/admissionregistration/validation/validation.go
     wanted = _YIELDS.get(purpose)
     if wanted is None:

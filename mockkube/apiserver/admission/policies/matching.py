@@ -1,4 +1,4 @@
-"""Which requests a policy, a binding or a webhook is for."""
+"""Match requests with the rules and selectors of policies, bindings and webhooks."""
 
 # upstream 1.36: apiserver/pkg/admission/plugin/policy/matching, webhook/predicates
 from collections.abc import Iterator, Sequence
@@ -18,23 +18,24 @@ _ALL: Final = "*"
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A request as rules see it."""
+    """Request to match with rules and selectors."""
 
     request: Request
 
     @property
     def exempt(self) -> bool:
-        """Whether it is about what configures admission, which only static configuration could keep from locking up."""
+        """Whether it changes admission configuration itself."""
+        # A policy or webhook that rejects everything must not make itself undeletable.
         return self.request.resource.group == GROUP
 
     @property
     def is_namespace(self) -> bool:
-        """Whether it is about a namespace itself."""
+        """Whether the object is a namespace."""
         return self.request.of_kind("", "namespaces")
 
     @property
     def name(self) -> str:
-        """The name of the object; empty if it is yet to be generated."""
+        """Name of the object; empty if it is still to be generated."""
         request = self.request
         if request.call.name or request.obj is None:
             return request.call.name
@@ -43,13 +44,14 @@ class Subject:
 
     @property
     def namespace(self) -> str:
-        """The namespace of the request; that of a namespace is itself."""
+        """Namespace of the request; for a namespace its own name."""
         return self.name if self.is_namespace else self.request.call.namespace
 
     def labels(self) -> ReadOnlyObject:
-        """The labels of the namespace; NotFound when there is none."""
+        """Return the labels of the namespace; raise NotFound if it does not exist."""
         request = self.request
         written = request.operation in (Operation.CREATE, Operation.UPDATE)
+        # A namespace that is being written is matched by its new labels.
         if self.is_namespace and written and not request.call.subresource:
             return labels_of(request.given)
         labels = request.resource.services.namespace_labels(self.namespace)
@@ -58,23 +60,27 @@ class Subject:
         return labels
 
     def namespace_object(self) -> ReadOnlyObject | None:
-        """The namespace of the request; none of a namespace."""
+        """Return the namespace of the request; None for cluster-scoped objects and namespaces."""
         if not self.request.call.namespace or self.is_namespace:
             return None
         record = self.request.find("", "namespaces").record("", self.request.call.namespace)
         return None if record is None else record.load()
 
     def selected(self, criteria: ReadOnlyObject) -> bool:
-        """Whether the selectors for namespaces and objects take it."""
+        """Return whether the namespace selector and the object selector match."""
         namespaces = from_label_selector(criteria.get("namespaceSelector") or {})
         if not namespaces.empty and (self.namespace or self.is_namespace) and not namespaces.matches(self.labels()):
             return False
         objects = from_label_selector(criteria.get("objectSelector") or {})
         sides = (self.request.obj, self.request.old)
+        # Old or new object may match, so that an update cannot escape by changing labels.
         return objects.empty or any(objects.matches(labels_of(obj)) for obj in sides if obj is not None)
 
     def matched(self, rules: Sequence[ReadOnlyObject], policy: str | None) -> Resource | None:
-        """The version of the resource that the rules name: the request's, else with `Equivalent` another one."""
+        """Return the version of the resource that the rules match, if any.
+
+        It is the request's own version, or with the policy `Equivalent` another one.
+        """
         request = self.request
         if any(self._applies(rule, request.resource) for rule in rules):
             return request.resource
@@ -108,25 +114,25 @@ class Subject:
 
 
 def _pairs(rule: ReadOnlyObject) -> Iterator[tuple[str, str]]:
-    """The resources of a rule, each with its subresource."""
+    """Yield the resources of a rule with their subresources."""
     for text in rule.get("resources") or ():
         resource, _, subresource = text.partition("/")
         yield resource, subresource
 
 
 def configured(request: Request, plural: str) -> Sequence[Record]:
-    """What is configured of a kind of the group, by name."""
+    """Return the configuration objects of a kind, by name."""
     resource = request.resource.services.find(GROUP, plural)
     return () if resource is None else resource.collection.range(resource.prefix(""))
 
 
 def matching_resource(request: Request, criteria: ReadOnlyObject) -> Resource | None:
-    """The version of the resource in which match criteria take the request; None if they do not."""
+    """Return the version of the resource that match criteria select; None if they do not match."""
     subject = Subject(request)
     policy = criteria.get("matchPolicy")
     if subject.matched(criteria.get("excludeResourceRules") or (), policy) is not None:
         return None
     rules = criteria.get("resourceRules") or ()
     resource = subject.matched(rules, policy) if rules else request.resource
-    # a namespace that is missing is only a failure of what would otherwise apply
+    # Selectors come last: a missing namespace is only an error if the rules match.
     return resource if resource is not None and subject.selected(criteria) else None

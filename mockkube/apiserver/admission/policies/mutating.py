@@ -1,4 +1,4 @@
-"""MutatingAdmissionPolicy: expressions that change what is written, where bindings say."""
+"""MutatingAdmissionPolicy: change objects by the CEL expressions of policies."""
 
 # upstream 1.36: apiserver/pkg/admission/plugin/policy/mutating
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _GATE: Final = "MutatingAdmissionPolicy"
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """What went wrong with a policy, and how that is answered."""
+    """Error of a policy, as the request is rejected with it."""
 
     policy: str
     binding: ReadOnlyObject | None
@@ -40,7 +40,7 @@ class Complaint:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A policy, compiled."""
+    """Compiled MutatingAdmissionPolicy."""
 
     name: str
     spec: ReadOnlyObject
@@ -50,17 +50,17 @@ class Policy:
 
     @property
     def fails(self) -> bool:
-        """Whether what goes wrong is held against the request."""
+        """Whether errors of the policy reject the request."""
         return bool(self.spec.get("failurePolicy") != "Ignore")
 
     @property
     def reinvoked(self) -> bool:
-        """Whether it is asked again when the object has changed since."""
+        """Whether it runs again if the object changed after it."""
         return bool(self.spec.get("reinvocationPolicy") == "IfNeeded")
 
     @classmethod
     def read(cls, obj: ReadOnlyObject) -> "Policy":
-        """Compile a policy object; what does not compile is found out when it is evaluated."""
+        """Compile a policy object; compilation errors are reported when it is evaluated."""
         spec = obj["spec"]
         scope = variables_scope(spec)
         return cls(
@@ -72,14 +72,14 @@ class Policy:
         )
 
     def meets_conditions(self, one: Invocation) -> bool:
-        """Whether the request is one that the policy is for; Failed when that has no answer."""
+        """Return whether the match conditions are met; raise Failed if they cannot be evaluated."""
         names = one.occasion.names(one.params, None)
         return met(self.conditions, activation(names, self.variables), fails=self.fails)
 
     def play(self, one: Invocation) -> Iterator[str]:
-        """Let each mutation change what the one before has left; what goes wrong with one, in words."""
+        """Apply the mutations one after the other; yield a text for each that fails."""
         for mutation in self.mutations:
-            # each sees the object as it is by then
+            # Computed anew for each mutation, which sees the changes of those before it.
             names = one.occasion.names(one.params, Subject(one.occasion.request).namespace_object())
             try:
                 mutation.play(one.occasion, activation(names, self.variables))
@@ -88,7 +88,7 @@ class Policy:
 
 
 class MutatingAdmissionPolicy(Plugin):
-    """Changes what policies want changed."""
+    """Changes objects as policies say."""
 
     name = "MutatingAdmissionPolicy"
 
@@ -96,7 +96,7 @@ class MutatingAdmissionPolicy(Plugin):
         self._compiled = Compilations(Policy.read)
 
     async def amend(self, request: Request, *, again: bool) -> bool:
-        """Play every policy that is bound to the request; in a second round only those that ask for one."""
+        """Apply every matching policy; in a reinvocation only those that ask for it."""
         records = configured(request, "mutatingadmissionpolicies")
         if not records or Subject(request).exempt or not request.resource.services.caps.enabled(_GATE):
             return False
@@ -104,11 +104,12 @@ class MutatingAdmissionPolicy(Plugin):
         return await request.resource.decided(play, request.call.size)
 
     def _play(self, request: Request, before: "_State", records: Sequence[Record], *, again: bool) -> bool:
-        """Play the policies on the request as it was before, however often this is begun."""
+        """Apply the policies to the original request."""
+        # This may run several times, until all needed conversions are known, so it starts from the original state.
         request.obj, request.reinvocable = before.obj, set(before.reinvocable)
         policies = [self._compiled.of(record) for record in records]
         bindings = [record.load() for record in configured(request, "mutatingadmissionpolicybindings")]
-        # what is matched is the object as it came: policies are selected before any of them is played
+        # All policies are matched with the original object, before any of them changes it.
         selected = [
             (policy, one) for policy in policies for one in invocations(request, policy.name, policy.spec, bindings)
         ]
@@ -127,7 +128,7 @@ class MutatingAdmissionPolicy(Plugin):
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A request before any policy was played on it."""
+    """State of a request before any policy was applied."""
 
     obj: Any
     reinvocable: frozenset[tuple[str, ...]]
@@ -138,7 +139,7 @@ class _State:
 
 
 def _played(request: Request, policy: Policy, one: Invocation, *, again: bool) -> list[Complaint]:
-    """Play a policy on a request, if it is for it; what went wrong and counts."""
+    """Apply a policy to a request if its conditions are met; return the errors that count."""
     try:
         if not policy.meets_conditions(one):
             return []
@@ -159,7 +160,7 @@ def _key(policy: Policy, one: Invocation) -> tuple[str, ...]:
 
 
 def _refusal(request: Request, complaints: Sequence[Complaint]) -> ApiError:
-    """The answer that names everything that went wrong, the first as its message."""
+    """Return an error with all causes; the first is its message."""
     error = refuse(request, str(complaints[0]))
     error.message = str(complaints[0])
     error.reason = complaints[0].reason or error.reason

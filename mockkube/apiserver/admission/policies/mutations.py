@@ -1,4 +1,4 @@
-"""The mutations of policies: what their expressions make of an object."""
+"""Mutations of policies: apply the object or the JSON patch that an expression returns."""
 
 # upstream 1.36: apiserver/pkg/admission/plugin/policy/mutating/patch
 from collections.abc import Iterator
@@ -24,22 +24,22 @@ _JSON_PATCH: Final = "JSONPatch"
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One mutation of a policy, compiled."""
+    """Compiled mutation of a policy."""
 
     program: Compiled
+    # Whether it returns a JSON patch; else an object to merge (ApplyConfiguration).
     patches: bool
-    """Whether it makes a JSON patch; else it makes an object to be merged."""
 
     @classmethod
     def read(cls, raw: ReadOnlyObject, scope: Scope) -> "Mutation":
-        """Compile a mutation; what does not compile is found out when it is played."""
+        """Compile a mutation; compilation errors are reported when it is applied."""
         patches = raw.get("patchType") == _JSON_PATCH
         given = raw.get("jsonPatch" if patches else "applyConfiguration") or {}
         wanted = PATCHES if patches else OBJECT
         return cls(compiled(given.get("expression", "").strip(), scope.building(), wanted), patches)
 
     def play(self, occasion: Occasion, found: Activation) -> None:
-        """Change the object of the request; Failed where that cannot be done."""
+        """Change the object of the request; raise Failed if that is impossible."""
         value = found.evaluate(self.program, Budget(COST_MAX))
         before = occasion.shown(occasion.request.obj)
         assert before is not None, "only what has an object is changed"
@@ -50,8 +50,9 @@ class Mutation:
 
 
 def _merged(occasion: Occasion, before: ReadOnlyObject, value: Any) -> Any:
-    """What an object that an expression made is to be merged into, with it."""
+    """Return the object with the expression's object merged into it."""
     wanted: dict[str, Any] = _json(value, "invalid return type")
+    # Expressions construct objects without kind and apiVersion.
     wanted |= {"apiVersion": occasion.resource.api_version, "kind": occasion.resource.kind.kind}
     resource = occasion.resource
     kind = resource.services.trackers.of(resource, "").type
@@ -66,7 +67,7 @@ def _merged(occasion: Occasion, before: ReadOnlyObject, value: Any) -> Any:
 
 
 def _atomics(value: Any, kind: Type, path: str) -> Iterator[str]:
-    """The paths of what would be replaced as a whole, and would so lose what the expression does not mention."""
+    """Yield the paths of atomic values, which would be replaced as a whole and lose what the expression omits."""
     form = kind.form(value)
     if isinstance(value, dict) and isinstance(form, MapType):
         if form.atomic:
@@ -82,7 +83,7 @@ def _atomics(value: Any, kind: Type, path: str) -> Iterator[str]:
 
 
 def _patched(before: ReadOnlyObject, patches: Any) -> Any:
-    """The object after the patches that an expression made; as it was where a test among them fails."""
+    """Return the object with the expression's patch applied, unchanged if a test operation fails."""
     operations = [_operation(each) for each in patches]
     try:
         return json_patch.apply(before, operations)
@@ -104,7 +105,7 @@ def _operation(patch: Any) -> dict[str, Any]:
 
 
 def _json(value: Any, prefix: str) -> Any:
-    """The JSON of what an expression made."""
+    """Return the value of an expression as JSON."""
     if isinstance(value, ObjectLiteral) and (wrong := list(type_name_errors(value, value.type_name))):
         raise Failed("type mismatch: " + "\n".join(wrong))
     try:

@@ -1,4 +1,4 @@
-"""The objects that parametrise a policy, as its binding refers to them."""
+"""Find the parameter objects of a policy by the paramRef of its binding."""
 
 # upstream 1.36: apiserver/pkg/admission/plugin/policy/generic/policy_dispatcher.go, CollectParams
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from mockkube.apiserver.registry.resource import Resource, Services
 
 
 class BadParameters(Exception):
-    """The policy or its binding asks for parameters that cannot be had; the text says why."""
+    """Error when the parameters of a policy cannot be found; the text has the reason."""
 
 
 def resource_of(kind: ReadOnlyObject, services: Services) -> Resource:
-    """The resource that parameters of a kind are stored as; BadParameters if there is none."""
+    """Return the resource of a paramKind; raise BadParameters if there is none."""
     api_version, name = kind.get("apiVersion", ""), kind.get("kind", "")
     found = services.of_kind(api_version, name)
     if found is None:
@@ -25,11 +25,12 @@ def resource_of(kind: ReadOnlyObject, services: Services) -> Resource:
 def collect(
     resource: Resource | None, reference: ReadOnlyObject | None, namespace: str
 ) -> Sequence[ReadOnlyObject | None]:
-    """The parameters, each of which the policy is evaluated with; one None where there are none to be had."""
+    """Return the parameters to evaluate the policy with; (None,) if it has no parameters."""
     if resource is None or reference is None:
         return (None,)
     there = _namespace(resource, reference, namespace)
     found = [resource.served(record.load()) for record in _records(resource, reference, there)]
+    # With `Allow` no parameters mean no evaluation, so the policy does not apply.
     if not found and reference.get("parameterNotFoundAction") == "Deny":
         raise BadParameters("no params found for policy binding with `Deny` parameterNotFoundAction")
     return found

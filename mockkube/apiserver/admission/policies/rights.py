@@ -1,4 +1,4 @@
-"""What the variable `authorizer` of expressions stands for: the rights of whoever sent the request."""
+"""Variable `authorizer` of expressions: permission checks for the user of the request."""
 
 # upstream 1.36: apiserver/pkg/cel/library/authz.go, apiserver/pkg/authentication/serviceaccount/util.go
 from collections.abc import Mapping
@@ -10,11 +10,11 @@ from mockkube.api.selectors.errors import BadSelector
 from mockkube.apiserver.admission.policies.matching import Subject
 from mockkube.apiserver.registry.admission import Request
 from mockkube.apiserver.registry.authorizer import Attributes
-from mockkube.matching.cel.libraries.authorization import Ask, Authorizer, Decision, Question, ResourceCheck
+from mockkube.matching.cel.libraries.authorization import Authorize, Authorizer, Decision, Question, ResourceCheck
 
 
 def names_of_rights(request: Request) -> Mapping[str, Any]:
-    """The names by which an expression asks for rights."""
+    """Return the variables for permission checks by name."""
     ask, subject = _asking(request), Subject(request)
     resource = Question(
         group=request.resource.group,
@@ -26,7 +26,7 @@ def names_of_rights(request: Request) -> Mapping[str, Any]:
     return {"authorizer": Authorizer(ask), "authorizer.requestResource": ResourceCheck(ask, resource)}
 
 
-def _asking(request: Request) -> Ask:
+def _asking(request: Request) -> Authorize:
     def ask(question: Question) -> Decision:
         decision = request.resource.services.authorize(_attributes(request, question))
         return Decision(decision.allowed, decision.reason)
@@ -39,12 +39,14 @@ def _attributes(request: Request, question: Question) -> Attributes:
     if question.account is not None:
         namespace, name = question.account
         groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}")
+        # An expression may check the permissions of another service account.
         user = replace(user, name=f"system:serviceaccount:{namespace}:{name}", uid="", groups=groups, extra={})
     if question.path is not None:
         return Attributes(user, question.verb, path=question.path)
     try:
         selector = field_selectors.parse(question.field_selector)
     except BadSelector:
+        # upstream: a selector that cannot be parsed is ignored, which makes the check stricter.
         selector = field_selectors.EVERYTHING
     return Attributes(
         user,

@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicy: expressions that judge what is written, where bindings say."""
+"""ValidatingAdmissionPolicy: reject objects by the CEL expressions of policies."""
 
 # upstream 1.36: apiserver/pkg/admission/plugin/policy/validating
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ _INVALID: Final = "Invalid"
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """Why a policy is against a request, and how that is answered."""
+    """Message and reason with which a policy rejects a request."""
 
     message: str
     reason: str = ""
@@ -47,14 +47,14 @@ class Denial:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """One validation of a policy, compiled, and the message it has when it fails."""
+    """Compiled validation of a policy, with its message expression."""
 
     raw: ReadOnlyObject
     program: Compiled
     message: Compiled | None
 
     def text(self, computed: object) -> str:
-        """What is said of a failure: what was computed, if that will do, else the message, else the expression."""
+        """Return the text of a failure: the computed message if usable, else the fixed one, else the expression."""
         text = computed.strip() if isinstance(computed, str) else ""
         if text and "\n" not in text and len(text.encode()) <= MESSAGE_BYTES_MAX:
             return text
@@ -63,7 +63,7 @@ class Validation:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A policy, compiled."""
+    """Compiled ValidatingAdmissionPolicy."""
 
     name: str
     spec: ReadOnlyObject
@@ -74,12 +74,12 @@ class Policy:
 
     @property
     def fails(self) -> bool:
-        """Whether what goes wrong is held against the request."""
+        """Whether errors of the policy reject the request."""
         return bool(self.spec.get("failurePolicy") != "Ignore")
 
     @classmethod
     def read(cls, obj: ReadOnlyObject) -> "Policy":
-        """Compile a policy object; what does not compile is found out when it is evaluated."""
+        """Compile a policy object; compilation errors are reported when it is evaluated."""
         spec = obj["spec"]
         scope = variables_scope(spec)
         validations = []
@@ -102,10 +102,11 @@ class Policy:
     def judge(
         self, occasion: Occasion, params: ReadOnlyObject | None, namespace: ReadOnlyObject | None
     ) -> list[Denial]:
-        """What the policy has against a request."""
+        """Return the denials of the policy for a request."""
         names = occasion.names(params, namespace)
         try:
             if not met(
+                # upstream: namespaceObject is not available to match conditions.
                 self.conditions, activation({**names, "namespaceObject": None}, self.variables), fails=self.fails
             ):
                 return []
@@ -122,6 +123,7 @@ class Policy:
                 values.append(found.evaluate(validation.program, budget))
             except Failed as error:
                 values.append(error)
+        # All validations are evaluated before any message, whose cost would else leave less for the validations.
         denials = []
         for validation, value in zip(self.validations, values, strict=True):
             if isinstance(value, Failed):
@@ -142,7 +144,7 @@ class Policy:
             raise Failed(f"failed messageExpression: {error}") from error
 
     def _annotate(self, found: Activation) -> list[Denial]:
-        """Evaluate what would be written to an audit log, which can fail."""
+        """Evaluate the audit annotations, which can fail; there is no audit log to write them to."""
         budget, denials = Budget(COST_MAX), []
         for program in self.annotations:
             try:
@@ -153,7 +155,7 @@ class Policy:
 
 
 class ValidatingAdmissionPolicy(Plugin):
-    """Refuses, or warns of, what policies are against."""
+    """Rejects or warns as policies say."""
 
     name = "ValidatingAdmissionPolicy"
     operations = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
@@ -162,7 +164,7 @@ class ValidatingAdmissionPolicy(Plugin):
         self._compiled = Compilations(Policy.read)
 
     def validate(self, request: Request) -> None:
-        """Ask every policy that is bound to the request."""
+        """Evaluate every matching policy."""
         policies = configured(request, "validatingadmissionpolicies")
         if not policies or Subject(request).exempt:
             return
@@ -176,7 +178,7 @@ class ValidatingAdmissionPolicy(Plugin):
 def _denials(
     policy: Policy, bindings: Sequence[ReadOnlyObject], request: Request
 ) -> Iterator[tuple[ReadOnlyObject | None, Denial]]:
-    """What a policy denies, each with the binding that makes it do so; what is only warned of becomes a warning."""
+    """Yield the denials of a policy with their bindings; turn those of `Warn` bindings into warnings."""
     for one in invocations(request, policy.name, policy.spec, bindings):
         if isinstance(one, Misconfigured):
             if policy.fails:

@@ -1,5 +1,5 @@
-"""Admission webhooks: servers elsewhere that are asked before something is stored.
+"""Admission webhooks: matching, AdmissionReviews and the plugins that call them.
 
-`hooks` reads configurations, `reviews` is what is said and answered, `calls` what a call may come to; the plugins are
-in `plugins`. The call itself is made in `http/webhook_client.py`.
+`hooks` reads configurations, `reviews` builds requests and checks responses, the plugins are in `plugins`. The HTTP
+call is made by `http/webhook_client.py`.
 """

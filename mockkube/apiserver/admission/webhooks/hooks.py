@@ -1,4 +1,4 @@
-"""The webhooks that are configured, and which of them are for a request."""
+"""Configured admission webhooks: match them with a request and call them."""
 
 # upstream 1.36: apiserver/pkg/admission/plugin/webhook/generic/webhook.go
 from collections.abc import Iterator, Mapping
@@ -17,8 +17,8 @@ from mockkube.apiserver.admission.webhooks.reviews import Verdict, rejection, re
 from mockkube.apiserver.registry.admission import Request
 from mockkube.apiserver.registry.webhook_calls import CallFailed
 
+# Default timeout of a webhook call.
 SECONDS: Final = 10
-"""How long a webhook has when its configuration does not say."""
 _VERSIONS: Final = ("v1", "v1beta1")
 _SELECTORS: Final = ("namespaceSelector", "objectSelector", "matchPolicy")
 _HARMLESS: Final = ("None", "NoneOnDryRun")
@@ -26,31 +26,31 @@ _HARMLESS: Final = ("None", "NoneOnDryRun")
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """One webhook of a configuration."""
+    """Webhook of a configuration (upstream: WebhookAccessor)."""
 
     configuration: str
     raw: ReadOnlyObject
+    # Whether it may change the object.
     changes: bool
-    """Whether it may change the object."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name of the webhook in messages."""
         name: str = self.raw["name"]
         return name
 
     @property
     def fails(self) -> bool:
-        """Whether a call that fails is held against the request."""
+        """Whether a failed call rejects the request."""
         return bool(self.raw.get("failurePolicy") != "Ignore")
 
     @property
     def reinvoked(self) -> bool:
-        """Whether it is asked again when the object has changed since."""
+        """Whether it is called again if the object changed after it."""
         return bool(self.raw.get("reinvocationPolicy") == "IfNeeded")
 
     def occasion(self, request: Request) -> Occasion | None:
-        """The request in the version in which the webhook wants it; None if it does not."""
+        """Return the request in the version that the webhook matches; None if it does not match."""
         rules = self.raw.get("rules")
         if not rules:
             return None
@@ -72,35 +72,40 @@ class Hook:
             raise refuse(occasion.request, str(error)) from error
 
     async def ask(self, occasion: Occasion) -> Verdict | None:
-        """What the webhook says; None where nobody minds that it says nothing. What refuses the request is raised."""
+        """Call the webhook and return its response; raise ApiError if it rejects the request.
+
+        Return None if the call failed and the failure policy ignores that.
+        """
         request = occasion.request
         services = request.resource.services
+        # A webhook with side effects must not be called in a dry run, and not skipped either.
         if request.dry_run and self.raw.get("sideEffects") not in _HARMLESS:
             raise BadRequest(f'admission webhook "{self.name}" does not support dry run')
         uid, version = services.chance.uid(), self._version()
-        asked = await occasion.resource.decided(partial(review, occasion, uid, version))
+        admission_review = await occasion.resource.decided(partial(review, occasion, uid, version))
         seconds = self.raw.get("timeoutSeconds") or SECONDS
         try:
             try:
-                answer = await services.call_webhook(self.raw["clientConfig"], asked, seconds)
+                answer = await services.call_webhook(self.raw["clientConfig"], admission_review, seconds)
             except CallFailed as error:
                 raise CallFailed(f"failed to call webhook: {error}") from error
-            said = verdict(answer, uid, version, changes=self.changes)
+            response = verdict(answer, uid, version, changes=self.changes)
         except CallFailed as error:
             if self.fails:
                 raise Internal(f'failed calling webhook "{self.name}": {error}') from error
             return None
-        request.call.warn(said.warnings)
-        if not said.allowed:
-            raise rejection(self.name, said.result)
-        return said
+        request.call.warn(response.warnings)
+        if not response.allowed:
+            raise rejection(self.name, response.result)
+        return response
 
     def _version(self) -> str:
+        # The webhook lists the versions it understands in order of preference.
         return next((one for one in self.raw.get("admissionReviewVersions") or () if one in _VERSIONS), "v1")
 
 
 def hooks(request: Request, plural: str) -> Iterator[Hook]:
-    """The webhooks of all configurations of a kind, by the configuration's name."""
+    """Yield the webhooks of all configurations of a kind, by the configuration's name."""
     resource = request.find(GROUP, plural)
     records = resource.collection.range(resource.prefix(""))
     if not records or Subject(request).exempt:

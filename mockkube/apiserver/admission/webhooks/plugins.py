@@ -1,4 +1,4 @@
-"""The plugins that ask webhooks: one after the other what may change the object, at once what only judges it."""
+"""Plugins that call webhooks: mutating ones one after the other, validating ones in parallel."""
 
 # upstream 1.36: apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go, validating/dispatcher.go
 import asyncio
@@ -17,13 +17,13 @@ _OPERATIONS = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
 
 
 class MutatingAdmissionWebhook(Plugin):
-    """Lets webhooks change what is written."""
+    """Calls webhooks that may change the object."""
 
     name = "MutatingAdmissionWebhook"
     operations = _OPERATIONS
 
     async def amend(self, request: Request, *, again: bool) -> bool:
-        """Ask each webhook in turn; in a second round only those that want to see what others changed since."""
+        """Call each webhook in turn; in a reinvocation only those that ask for it."""
         changed = False
         for hook in hooks(request, "mutatingwebhookconfigurations"):
             if again and not hook.reinvoked:
@@ -39,7 +39,7 @@ class MutatingAdmissionWebhook(Plugin):
 
 
 def _patched(request: Request, occasion: Occasion, hook: Hook, patch: Sequence[ReadOnlyObject]) -> bool:
-    """Put the patched object in the place of the request's; return whether it differs."""
+    """Set the patched object of the request; return whether it differs."""
     before = occasion.shown(request.obj)
     if before is None:
         why = (
@@ -54,18 +54,19 @@ def _patched(request: Request, occasion: Occasion, hook: Hook, patch: Sequence[R
 
 
 class ValidatingAdmissionWebhook(Plugin):
-    """Lets webhooks refuse what is written."""
+    """Calls webhooks that may reject the request."""
 
     name = "ValidatingAdmissionWebhook"
     operations = _OPERATIONS
 
     async def settle(self, request: Request) -> None:
-        """Ask all webhooks that the request is for; the first that refuses is the answer."""
+        """Call all matching webhooks; raise the first rejection."""
         asked = await request.resource.decided(partial(_occasions, request))
         if not asked:
             return
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(_asked(hook, occasion)) for hook, occasion in asked]
+        # In the order of the configurations, not of the responses, so that the outcome does not depend on timing.
         for task in tasks:
             if (refusal := task.result()) is not None:
                 raise refusal
@@ -77,7 +78,7 @@ def _occasions(request: Request) -> list[tuple[Hook, Occasion]]:
 
 
 async def _asked(hook: Hook, occasion: Occasion) -> ApiError | None:
-    """Ask a webhook; return what refuses the request."""
+    """Call a webhook; return the error that rejects the request, if any."""
     try:
         await hook.ask(occasion)
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""What is said to a webhook, and what its answer must be."""
+"""AdmissionReviews: build the request for a webhook, and check its response."""
 
 # upstream 1.36: apiserver/pkg/admission/plugin/webhook/request/admissionreview.go, webhook/errors/statuserror.go
 import base64
@@ -22,7 +22,7 @@ _CODE_MIN: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a webhook answered."""
+    """Response of a webhook."""
 
     allowed: bool
     result: ReadOnlyObject
@@ -31,7 +31,7 @@ class Verdict:
 
 
 def review(occasion: Occasion, uid: str, version: str) -> Object:
-    """The review a webhook is sent."""
+    """Return the AdmissionReview to send."""
     request = admission_request(occasion)
     request["uid"] = uid
     request["object"] = occasion.shown(occasion.request.obj)
@@ -40,10 +40,11 @@ def review(occasion: Occasion, uid: str, version: str) -> Object:
 
 
 def verdict(answer: Any, uid: str, version: str, *, changes: bool) -> Verdict:
-    """Read an answer; CallFailed if it is none. `changes`: whether the webhook may change the object."""
+    """Parse a response; raise CallFailed if it is malformed. `changes`: whether the webhook may change the object."""
     response = answer.get("response") if isinstance(answer, dict) else None
     if not isinstance(response, dict):
         raise _invalid("webhook response was absent")
+    # Reviews of v1beta1 are not checked upstream, for compatibility with old webhooks.
     if version == "v1":
         _check(answer, response, uid, changes=changes)
     return Verdict(
@@ -79,7 +80,7 @@ def _check(answer: ReadOnlyObject, response: ReadOnlyObject, uid: str, *, change
 
 
 def _patch(response: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
-    """The operations of the patch that an answer carries; none if there is no patch."""
+    """Return the operations of the response's patch; empty if there is none."""
     encoded, patch_type = response.get("patch"), response.get("patchType")
     if not encoded:
         return ()
@@ -93,10 +94,11 @@ def _patch(response: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
 
 
 def rejection(name: str, result: ReadOnlyObject) -> ApiError:
-    """The error that a webhook's refusal is answered with."""
+    """Return the error for a request that a webhook rejected."""
     denied = f'admission webhook "{name}" denied the request'
     why = result.get("message") or result.get("reason")
     error = ApiError(f"{denied}: {why}" if why else f"{denied} without explanation", details=result.get("details"))
+    # A webhook cannot answer with success on the client's behalf.
     error.code = max(result.get("code") or 0, _CODE_MIN)
     error.reason = result.get("reason") or ""
     return error

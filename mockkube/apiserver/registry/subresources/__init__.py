@@ -1,1 +1,1 @@
-"""What can be done with an object besides reading and writing it: one module per subresource."""
+"""Subresources: one module for each."""

@@ -1,4 +1,4 @@
-"""`pods/binding`: the scheduler's word on where a pod runs."""
+"""`pods/binding`: assign a pod to a node."""
 
 from mockkube.api.errors import Conflict, aggregate
 from mockkube.api.types import Object, ReadOnlyObject
@@ -8,21 +8,22 @@ from mockkube.apiserver.registry.resource import Call, Resource, result_without_
 
 
 async def bind(pods: Resource, call: Call, binding: ReadOnlyObject, options: WriteOptions) -> None:
-    """Assign the pod to the node the binding names, once and for all."""
-    # imported for the first binding: the rules of pods are large
+    """Assign the pod to the node of the binding."""
+    # Imported with the first binding, because the pod's validation is large.
     from mockkube.api.kinds.core.pod import binding as pod_binding
 
     if errors := pod_binding.validate_binding(binding):
         raise result_without_reason(500, aggregate(errors))
-    asked = binding.get("metadata", {})
+    preconditions = binding.get("metadata", {})
 
     def assigned(pod: Object) -> Object:
         metadata = pod["metadata"]
+        # A scheduler that decided about an earlier pod of this name, or an older state, must not bind this one.
         for what, field in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
-            if asked.get(field) and asked[field] != metadata[field]:
-                raise updating.broken_precondition(pods, call, what, asked[field], metadata[field])
+            if preconditions.get(field) and preconditions[field] != metadata[field]:
+                raise updating.broken_precondition(pods, call, what, preconditions[field], metadata[field])
         bound = pod_binding.bind(pod, binding, pods.judge("binding"))
-        if isinstance(bound, pod_binding.BindingRefused):
+        if isinstance(bound, pod_binding.BindingConflict):
             raise Conflict.object("", "pods/binding", call.name, bound.text)
         return bound
 

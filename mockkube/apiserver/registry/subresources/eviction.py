@@ -1,4 +1,4 @@
-"""`pods/eviction`: a deletion that disruption budgets may refuse."""
+"""`pods/eviction`: delete a pod unless a disruption budget forbids it."""
 
 # upstream 1.36: pkg/registry/core/pod/storage/eviction.go
 from dataclasses import replace
@@ -20,7 +20,7 @@ _SEVERAL: Final = "This pod has more than one PodDisruptionBudget, which the evi
 
 
 async def evict(pods: Resource, call: Call, options: DeleteOptions) -> None:
-    """Delete the pod unless its budget forbids; the refusal is TooManyRequests."""
+    """Delete the pod unless its budget forbids it; raise TooManyRequests if so."""
     await pods.services.cache.fresh()
     record = pods.record(call.namespace, call.name)
     if record is None:
@@ -32,6 +32,8 @@ async def evict(pods: Resource, call: Call, options: DeleteOptions) -> None:
             raise result_without_reason(500, _SEVERAL)
         if budgets and not _spared(pod, budgets[0].load()):
             await _take(pods, call, budgets[0], options)
+    # upstream: a pod that ignores budgets may change its phase before it is deleted, so its resourceVersion becomes a
+    # precondition.
     elif options.resource_version is None and options.uid is None:
         options = replace(options, resource_version=pod["metadata"]["resourceVersion"])
     await _delete(pods, call, options)
@@ -52,7 +54,7 @@ def _budgets_of(pods: Resource, record: Record) -> list[Record]:
 
 
 def _spared(pod: ReadOnlyObject, budget: ReadOnlyObject) -> bool:
-    """Whether an unready pod may go without counting."""
+    """Return whether an unready pod may be evicted without using up the budget."""
     if any(one["type"] == "Ready" and one["status"] == "True" for one in pod["status"].get("conditions", ())):
         return False
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
@@ -62,7 +64,7 @@ def _spared(pod: ReadOnlyObject, budget: ReadOnlyObject) -> bool:
 
 
 async def _take(pods: Resource, call: Call, budget: Record, options: DeleteOptions) -> None:
-    """Count the disruption in the budget's status."""
+    """Count the disruption in the status of the budget."""
     budgets = pods.services.find("policy", "poddisruptionbudgets")
     assert budgets is not None
     now = render_time(pods.services.clock.now())
@@ -77,12 +79,14 @@ async def _take(pods: Resource, call: Call, budget: Record, options: DeleteOptio
         return current
 
     own = Call(call.user, call.namespace, budget.name, "status", call.user_agent)
+    # The update is retried on conflicts, so two evictions never use the same allowed disruption.
     await updating.update(budgets, own, counted, WriteOptions(dry_run=options.dry_run), tracked=True)
 
 
 def _check(budget: ReadOnlyObject) -> None:
     name, status = budget["metadata"]["name"], budget.get("status", {})
     allowed = status.get("disruptionsAllowed", 0)
+    # The disruption controller has not seen the present spec yet, so the counts may be wrong.
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
         raise _refusal(f"The disruption budget {name} is still being processed by the server.", retry_after_seconds=10)
     if allowed < 0:
@@ -116,7 +120,7 @@ def _set_exhausted(budget: Object, now: str) -> None:
 
 
 async def _delete(pods: Resource, call: Call, options: DeleteOptions) -> None:
-    """Say in the pod's status why it goes, then delete it."""
+    """Add the DisruptionTarget condition to the pod, then delete it."""
     now = render_time(pods.services.clock.now())
 
     def targeted(pod: Object) -> Object:
@@ -137,12 +141,13 @@ async def _delete(pods: Resource, call: Call, options: DeleteOptions) -> None:
     if not options.dry_run and _meets(pods, call, options):
         updated = await updating.update(pods, own, targeted, WriteOptions(), tracked=True)
         if options.resource_version is not None:
+            # Writing the condition changed the resourceVersion that the precondition names.
             options = replace(options, resource_version=str(updated.record.revision))
     await deletion.delete(pods, deleting, options)
 
 
 def _meets(pods: Resource, call: Call, options: DeleteOptions) -> bool:
-    """Whether the pod is still the one the preconditions name; the deletion says so when it is not."""
+    """Return whether the pod meets the preconditions; if not, the deletion raises the error."""
     record = pods.record(call.namespace, call.name)
     if record is None:
         return False

@@ -1,4 +1,4 @@
-"""`pods/log`: which container's, in what form, and the text of a container that does not really run."""
+"""`pods/log`: choose the container and the part of its log; the text is simulated, as containers do not really run."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from mockkube.shell.interpreter import CommandResult
 
 LOGS_ANNOTATION: Final = "mockkube.dev/logs"
+# Times in a status are whole seconds, so a container may have run up to that much longer than its status says.
 _SECOND: Final = timedelta(seconds=0.999)
-"""Times of statuses are whole seconds: what ended may have lived that much longer."""
 _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 _STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _PULLS: Final = {"ErrImagePull": "image can't be pulled", "ImagePullBackOff": "trying and failing to pull image"}
@@ -26,7 +26,7 @@ _PULLS: Final = {"ErrImagePull": "image can't be pulled", "ImagePullBackOff": "t
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a log, with its end if it has one, and when it was begun."""
+    """Line of a log, with its line end if it has one, and when it began."""
 
     written: datetime
     text: str
@@ -34,7 +34,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One run of a container: the how manyth, since when, and until when if it is over."""
+    """One run of a container: its number, its start, and its end if it is over."""
 
     number: int
     began: datetime
@@ -43,7 +43,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """Which part of a log is asked for, and in what form; what is None is not asked for."""
+    """Options of a log request (upstream: PodLogOptions); None where an option is not set."""
 
     tail: int | None
     bytes_max: int | None
@@ -53,7 +53,7 @@ class _Wanted:
 
     @classmethod
     def read(cls, name: str, query: Query, now: datetime) -> "_Wanted":
-        """Read and judge a query; Invalid says what is wrong with it."""
+        """Parse and validate the query; raise Invalid."""
         errors: list[FieldError] = []
         tail, limit, seconds = (integer(query, key) for key in ("tailLines", "limitBytes", "sinceSeconds"))
         if tail is not None and tail < 0:
@@ -70,7 +70,7 @@ class _Wanted:
         )
 
     def cut(self, lines: Sequence[Line]) -> str:
-        """Return the part of these lines that is asked for."""
+        """Return the part of these lines that the options select."""
         lines = [line for line in lines if self.since is None or line.written >= self.since]
         shown = lines if self.tail is None else lines[max(0, len(lines) - self.tail) :] if self.tail else ()
         text = "".join(f"{render_time(line.written)} {line.text}" if self.timestamps else line.text for line in shown)
@@ -78,7 +78,7 @@ class _Wanted:
 
 
 async def read(pods: Resource, call: Call, query: Query) -> str:
-    """The log of a container: the text of an annotation, or what its command says, or that nothing runs here."""
+    """Return the log of a container: from an annotation, or the output of its command, or a placeholder."""
     # upstream 1.36: pkg/registry/core/pod/strategy.go, LogLocation; pkg/kubelet/kubelet_pods.go
     # differs: to follow a log is to read it once
     wanted = _Wanted.read(call.name, query, pods.services.clock.now())
@@ -88,6 +88,7 @@ async def read(pods: Resource, call: Call, query: Query) -> str:
         raise NotFound.object("", "pods", call.name)
     pod = record.load()
     container = choose(pod, first(query, "container"))
+    # A pod without a node has no kubelet that could be asked; upstream answers with an empty log, too.
     if not pod["spec"].get("nodeName"):
         return ""
     run = _run_of(pod, container, previous=wanted.previous)
@@ -96,7 +97,7 @@ async def read(pods: Resource, call: Call, query: Query) -> str:
 
 
 def _annotated(pod: ReadOnlyObject, container: str, run: _Run) -> list[Line]:
-    """Return the lines of the annotation, all written at the start."""
+    """Return the lines of the annotation, all written at the start of the container."""
     annotations = pod["metadata"].get("annotations") or {}
     text: str = annotations.get(f"{LOGS_ANNOTATION}.{container}") or annotations.get(LOGS_ANNOTATION) or ""
     return [Line(run.began, f"{line}\n") for line in text.splitlines()]
@@ -109,7 +110,7 @@ def _silent(pod: ReadOnlyObject, container: str, run: _Run) -> list[Line]:
 
 
 def _said(pods: Resource, pod: ReadOnlyObject, container: str, run: _Run) -> list[Line] | None:
-    """Return what the command of a container says it printed up to now; None if it says nothing."""
+    """Return what the command of a container has printed up to now; None if it prints nothing."""
     spec = next(one for key in _LISTS for one in pod["spec"].get(key, ()) if one["name"] == container)
     if not has_command(spec):
         return None
@@ -130,10 +131,11 @@ def _found(pods: Resource, kind: str, namespace: str, name: str) -> ReadOnlyObje
 
 
 def _in_lines(said: "CommandResult", began: datetime) -> Iterator[Line]:
-    """Put what was printed piece by piece into lines."""
+    """Join printed pieces into lines."""
     begun, text = began, ""
     for printed in said.printed:
         for piece in printed.text.splitlines(keepends=True):
+            # A line has the time of its first piece.
             begun = begun if text else began + timedelta(seconds=printed.at)
             text += piece
             if text.endswith("\n"):
@@ -144,9 +146,9 @@ def _in_lines(said: "CommandResult", began: datetime) -> Iterator[Line]:
 
 
 def _run_of(pod: ReadOnlyObject, container: str, *, previous: bool) -> _Run:
-    """Return the run of a container whose log is asked for; BadRequest if there is no log to read yet.
+    """Return the run of a container whose log is requested; raise BadRequest if there is none yet.
 
-    A pod whose kubelet has said nothing of its containers has one: there may be no kubelet.
+    A pod without container statuses counts as running, because there may be no kubelet that reports them.
     """
     status = pod.get("status") or {}
     known = (one for key in _STATUSES for one in status.get(key) or () if one["name"] == container)
@@ -157,6 +159,7 @@ def _run_of(pod: ReadOnlyObject, container: str, *, previous: bool) -> _Run:
     restarts = (found or {}).get("restartCount") or 0
     where = f'container "{container}" in pod "{pod["metadata"]["name"]}"'
     if previous:
+        # The kubelet reports a termination without an id for containers that were never started.
         if not last or not last.get("containerID"):
             raise BadRequest(f"previous terminated {where} not found")
         return _run(restarts if "waiting" in state else max(0, restarts - 1), last, pod)
@@ -187,7 +190,7 @@ def _on(query: Query, name: str) -> bool:
 
 
 def choose(pod: ReadOnlyObject, container: str) -> str:
-    """The container that is meant; BadRequest when that is not clear."""
+    """Return the container to read; raise BadRequest if the request must name one."""
     name, spec = pod["metadata"]["name"], pod["spec"]
     names = {key: [one["name"] for one in spec.get(key, ())] for key in _LISTS}
     if container:

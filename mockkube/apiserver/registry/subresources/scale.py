@@ -1,4 +1,7 @@
-"""`scale`: the size of a workload as an object of its own."""
+"""`scale`: the replicas of a workload as an object of its own.
+
+upstream 1.36: pkg/registry/apps/deployment/storage/storage.go (ScaleREST)
+"""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -20,7 +23,7 @@ Change = Callable[[Object], Object]
 
 
 async def read(resource: Resource, call: Call) -> Object:
-    """The scale of a stored object."""
+    """Return the Scale of a stored object."""
     await resource.services.cache.fresh()
     record = resource.record(call.namespace, call.name)
     if record is None:
@@ -29,7 +32,7 @@ async def read(resource: Resource, call: Call) -> Object:
 
 
 async def write(resource: Resource, call: Call, change: Change, options: WriteOptions) -> Object:
-    """Change the scale of a stored object: `change` turns the current scale into the wanted one."""
+    """Update the Scale of a stored object; `change` returns the new Scale."""
 
     scaling = resource.scaling
 
@@ -37,10 +40,13 @@ async def write(resource: Resource, call: Call, change: Change, options: WriteOp
         paths = scaling.paths(resource.api_version)
         entries = old["metadata"].get("managedFields", [])
         current = scaling.current(old)
+        # Managers of the replicas field appear in the Scale with the path it has there, and back again after the
+        # change.
         if lent := lend(entries, paths):
             current["metadata"]["managedFields"] = lent
         wanted = change(current)
         _judge(resource, call, old, wanted)
+        # Only the resourceVersion of the Scale is taken over; update() compares it with the stored one.
         version = old["metadata"]["resourceVersion"]
         metadata = {**old["metadata"], "resourceVersion": wanted["metadata"].get("resourceVersion") or version}
         managed = wanted["metadata"].get("managedFields", [])
@@ -59,7 +65,7 @@ async def _of(resource: Resource, record: Record) -> Object:
 
 
 async def put(resource: Resource, call: Call, given: Object, options: WriteOptions) -> Object:
-    """Set the scale of a stored object."""
+    """Replace the Scale of a stored object."""
     updating.check_identity(resource, call, given["metadata"])
     return await write(resource, call, _tracked(resource, call, lambda _: given, options), options)
 
@@ -67,7 +73,7 @@ async def put(resource: Resource, call: Call, given: Object, options: WriteOptio
 async def patch(
     resource: Resource, call: Call, given: Patch, options: WriteOptions, decode: Callable[[Any], Object]
 ) -> Object:
-    """Change the scale of a stored object as a patch says; `decode` reads what comes of it."""
+    """Patch the Scale of a stored object; `decode` decodes the patched Scale."""
     node = resource.services.codec.schema.node(SCALE)
     if given.type is PatchType.JSON:
         typed = options.field_validation != "Ignore"
@@ -84,14 +90,14 @@ async def patch(
 
 
 def _tracked(resource: Resource, call: Call, change: Change, options: WriteOptions) -> Change:
-    """The same change, with its manager noted."""
+    """Return the change, extended to update the managedFields of the Scale."""
     tracker = resource.services.trackers.scale()
     write_now = tracking.write_of(resource, call, options)
     return lambda current: tracker.update(current, change(deepcopy(current)), write_now)
 
 
 def _applied(resource: Resource, call: Call, document: Any, options: WriteOptions) -> Change:
-    """The change that applies a document to the scale."""
+    """Return the change that applies a document server-side."""
     tracker = resource.services.trackers.scale()
     write_now = tracking.write_of(resource, call, options)
     given = document if isinstance(document, dict) else {}

@@ -49,14 +49,14 @@ class Decision:
     reason: str = ""
 
 
-Ask = Callable[[Question], Decision]
+Authorize = Callable[[Question], Decision]
 
 
 @dataclass(frozen=True, slots=True)
 class Authorizer:
     """Authorizer before any path or group is chosen."""
 
-    ask: Ask
+    ask: Authorize
     question: Question = Question()
 
 
@@ -106,9 +106,9 @@ def group(authorizer: Authorizer, text: str) -> GroupCheck:
 
 def service_account(authorizer: Authorizer, namespace: str, name: str) -> Any:
     """Compute `authorizer.serviceAccount(namespace, name)`."""
-    if names.dns_subdomain(name):
+    if names.check_dns_subdomain(name):
         return CelError("Invalid service account name")
-    if names.dns_label(namespace):
+    if names.check_dns_label(namespace):
         return CelError("Invalid service account namespace")
     # Starts from empty attributes: the account replaces the requesting user.
     return Authorizer(authorizer.ask, Question(account=(namespace, name)))

@@ -64,14 +64,16 @@ def _error_unless(test: Callable[[str], Any], complaint: str) -> Callable[[str],
 
 
 FORMATS: Final = {
-    "dns1123Label": Format("DNS1123Label", names.dns_label, 30),
-    "dns1123Subdomain": Format("DNS1123Subdomain", names.dns_subdomain, 60),
-    "dns1035Label": Format("DNS1035Label", names.dns1035_label, 30),
+    "dns1123Label": Format("DNS1123Label", names.check_dns_label, 30),
+    "dns1123Subdomain": Format("DNS1123Subdomain", names.check_dns_subdomain, 60),
+    "dns1035Label": Format("DNS1035Label", names.check_dns1035_label, 30),
     "qualifiedName": Format("QualifiedName", names.qualified_name, 60),
-    "dns1123LabelPrefix": Format("DNS1123LabelPrefix", lambda text: names.dns_label(text, prefix=True), 30),
-    "dns1123SubdomainPrefix": Format("DNS1123SubdomainPrefix", lambda text: names.dns_subdomain(text, prefix=True), 60),
-    "dns1035LabelPrefix": Format("DNS1035LabelPrefix", lambda text: names.dns1035_label(text, prefix=True), 30),
-    "labelValue": Format("LabelValue", names.label_value, 40),
+    "dns1123LabelPrefix": Format("DNS1123LabelPrefix", lambda text: names.check_dns_label(text, prefix=True), 30),
+    "dns1123SubdomainPrefix": Format(
+        "DNS1123SubdomainPrefix", lambda text: names.check_dns_subdomain(text, prefix=True), 60
+    ),
+    "dns1035LabelPrefix": Format("DNS1035LabelPrefix", lambda text: names.check_dns1035_label(text, prefix=True), 30),
+    "labelValue": Format("LabelValue", names.check_label_value, 40),
     "uri": Format("URI", _uri_errors, 1103),
     "uuid": Format("uuid", _error_unless(_UUID.fullmatch, "does not match the UUID format"), 70),
     "byte": Format("byte", _error_unless(_BASE64.fullmatch, "invalid base64"), 84),

@@ -85,7 +85,7 @@ def _add_scaled(one: tuple[int, int] | None, other: tuple[int, int] | None) -> t
     return first + second, scale
 
 
-def of_int(number: int) -> Amount:
+def from_int(number: int) -> Amount:
     """Return the quantity of an integer."""
     return Amount(Quantity(Decimal(number), Format.DECIMAL_EXPONENT), (number, 0))
 
@@ -141,7 +141,7 @@ def _declare_arithmetic(name: str, compute: Callable[[Amount, Amount], Amount]) 
         (
             member_overload(f"quantity_{name}", (_QUANTITY, _QUANTITY), _QUANTITY, compute),
             member_overload(
-                f"quantity_{name}_int", (_QUANTITY, INT), _QUANTITY, lambda one, number: compute(one, of_int(number))
+                f"quantity_{name}_int", (_QUANTITY, INT), _QUANTITY, lambda one, number: compute(one, from_int(number))
             ),
         ),
         estimate=costs.estimate_unit,

@@ -20,12 +20,12 @@ _MILLI: Final = Quantity.milli
 
 
 @dataclass(frozen=True, slots=True)
-class CapacityRules:
+class ConsumableCapacity:
     """Rounds and compares amounts; with `fractions`, steps may be fractions of a unit."""
 
     fractions: bool = False
 
-    def taken_by(self, wanted: Taken, capacity: Capacity) -> Taken:
+    def consumed_by(self, wanted: Taken, capacity: Capacity) -> Taken:
         """Return what a request consumes of each capacity of a device, rounded by the request policy."""
         return {name: self._consumed_amount(wanted.get(name), one) for name, one in capacity.items()}
 

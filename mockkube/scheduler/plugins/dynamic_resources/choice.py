@@ -7,9 +7,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from mockkube.scheduler.plugins.dynamic_resources.capacity import CapacityRules, Taken
+from mockkube.scheduler.plugins.dynamic_resources.capacity import ConsumableCapacity, Taken
 from mockkube.scheduler.plugins.dynamic_resources.constraints import Constraint
-from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters, CounterUse
+from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters, ConsumedCounters
 from mockkube.scheduler.plugins.dynamic_resources.devices import Device, DeviceId, Slice
 from mockkube.scheduler.plugins.dynamic_resources.ledger import Allocated
 from mockkube.scheduler.plugins.dynamic_resources.pools import Pool
@@ -27,7 +27,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Chosen:
+class ChosenDevice:
     """Device chosen for a request, with the consumed capacity if it is shared."""
 
     request: Request
@@ -46,16 +46,16 @@ class Choice:
         available: AvailableCounters,
         rules: Rules,
     ) -> None:
-        self.chosen: list[list[Chosen]] = [[] for _ in constraints]
+        self.chosen: list[list[ChosenDevice]] = [[] for _ in constraints]
         # Whether the last rejection came from a constraint of the claim.
         self.violated = False
         self._constraints, self._allocated, self._rules = constraints, allocated, rules
-        self._capacity = CapacityRules(rules.fractions)
+        self._capacity = ConsumableCapacity(rules.fractions)
         # Claims for which a device is chosen exclusively.
         self._holders: dict[DeviceId, set[int]] = {}
         # Capacity of shared devices that was chosen.
         self._chosen_capacity: dict[DeviceId, list[Taken]] = {}
-        self._counters = CounterUse(available)
+        self._counters = ConsumedCounters(available)
 
     def in_use(self, claim: int, request: Request, device: DeviceId) -> bool:
         """Return whether the device is not available to the request."""
@@ -74,7 +74,7 @@ class Choice:
 
     def has_room(self, request: Request, device: Device) -> bool:
         """Return whether the device has the capacity that the request needs."""
-        if not self._rules.shared_capacity:
+        if not self._rules.consumable_capacity:
             return True
         used = self._allocated.capacity.get(device.id, {})
         promised: dict[str, Decimal] = {}
@@ -83,9 +83,9 @@ class Choice:
                 promised[name] = promised.get(name, Decimal(0)) + amount.amount
         return self._capacity.fits(request.capacity, device.capacity, used, promised)
 
-    def could_have_room(self, request: Request, device: Device) -> bool:
+    def could_have_capacity(self, request: Request, device: Device) -> bool:
         """Return whether the device counts for a request for all devices, by its capacity."""
-        if not self._rules.shared_capacity or not self._rules.all_by_size:
+        if not self._rules.consumable_capacity or not self._rules.all_devices_by_total_capacity:
             return self.has_room(request, device)
         return self._capacity.fits(request.capacity, device.capacity)
 
@@ -93,7 +93,7 @@ class Choice:
         """Choose a device for a request unless counters, constraints or capacity forbid it."""
         self.violated = False
         device = candidate.device
-        shared = device.shared and self._rules.shared_capacity
+        shared = device.shared and self._rules.consumable_capacity
         # As upstream, counters come before constraints, so `constraint_violated` is set only where a constraint is the
         # reason.
         if device.consumes and not self._consume_counters(candidate, shared=shared):
@@ -156,11 +156,11 @@ class Choice:
         device = candidate.device
         taken: Taken = {}
         if shared:
-            taken = self._capacity.taken_by(request.capacity, device.capacity)
+            taken = self._capacity.consumed_by(request.capacity, device.capacity)
             self._chosen_capacity.setdefault(device.id, []).append(taken)
         else:
             self._holders.setdefault(device.id, set()).add(claim)
-        self.chosen[claim].append(Chosen(request, candidate, taken, shared))
+        self.chosen[claim].append(ChosenDevice(request, candidate, taken, shared))
 
 
 def _remove_from_constraints(constraints: Sequence[Constraint], request: Request) -> None:

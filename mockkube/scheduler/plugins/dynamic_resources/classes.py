@@ -6,16 +6,16 @@ upstream 1.36: dynamic-resource-allocation/deviceclass/extendedresourcecache/ext
 from dataclasses import dataclass
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.plugins.device_resources import DeviceResources
+from mockkube.scheduler.plugins.device_resources import ExtendedResourceClasses
 
 
 @dataclass(frozen=True, slots=True)
-class ExtendedClasses:
+class DeviceClassSelection:
     """Selects among device classes that back the same extended resource."""
 
-    resources: DeviceResources
+    resources: ExtendedResourceClasses
 
-    def class_for(self, resource: str) -> str:
+    def select_class(self, resource: str) -> str:
         """Return the newest class, the first by name of equally old ones; empty if there is none."""
         classes = self.resources.classes.get(resource) if self.resources.classes is not None else []
         newest = max((_created_at(one) for one in classes), default="")

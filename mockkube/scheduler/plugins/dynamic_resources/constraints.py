@@ -19,7 +19,7 @@ _LIST_TYPES: Final = ("ints", "bools", "strings", "versions")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class AttributeReading:
     """Attribute of a device: missing, of an unknown type (None), or with values."""
 
     there: bool
@@ -31,7 +31,7 @@ class Constraint(ABC):
 
     def __init__(self, attribute: str, requests: frozenset[str], *, lists: bool) -> None:
         self._attribute, self._requests, self._lists = attribute, requests, lists
-        self._read: dict[DeviceId, Reading] = {}
+        self._read: dict[DeviceId, AttributeReading] = {}
 
     def add(self, request: str, sub_request: str, device: Device) -> bool:
         """Add a device if the constraint permits it; devices of other requests are always permitted."""
@@ -65,9 +65,9 @@ class Constraint(ABC):
             return True
         return bool(sub_request) and f"{request}/{sub_request}" in self._requests
 
-    def _read_attribute(self, device: Device) -> Reading:
-        attribute = attribute_of(device, self._attribute)
-        return Reading(False) if attribute is None else Reading(True, self._parse_values(attribute))
+    def _read_attribute(self, device: Device) -> AttributeReading:
+        attribute = find_attribute(device, self._attribute)
+        return AttributeReading(False) if attribute is None else AttributeReading(True, self._parse_values(attribute))
 
     def _parse_values(self, attribute: ReadOnlyObject) -> Value | None:
         for kind in _LIST_TYPES if self._lists else ():
@@ -76,7 +76,7 @@ class Constraint(ABC):
         return next(((kind, frozenset((attribute[kind],))) for kind in _SCALAR_TYPES if kind in attribute), None)
 
 
-class Matching(Constraint):
+class MatchAttributeConstraint(Constraint):
     """Requires the same value of all devices."""
 
     def __init__(self, attribute: str, requests: frozenset[str], *, lists: bool) -> None:
@@ -104,7 +104,7 @@ class Matching(Constraint):
         self._common_values.pop()
 
 
-class Distinct(Constraint):
+class DistinctAttributeConstraint(Constraint):
     """Requires different values of all devices, as far as upstream remembers them: the last one of each request."""
 
     def __init__(self, attribute: str, requests: frozenset[str], *, lists: bool) -> None:
@@ -143,7 +143,7 @@ def _common(one: Value | None, other: Value | None) -> Value | None:
     return (one[0], shared) if shared else None
 
 
-def attribute_of(device: Device, name: str) -> ReadOnlyObject | None:
+def find_attribute(device: Device, name: str) -> ReadOnlyObject | None:
     """Return an attribute by its full name; a driver may publish its own attributes without their domain."""
     attributes: Mapping[str, ReadOnlyObject] = device.obj.get("attributes") or {}
     if name in attributes:

@@ -38,7 +38,7 @@ class AvailableCounters:
         return available
 
 
-class CounterUse:
+class ConsumedCounters:
     """Counters that the devices chosen so far consume."""
 
     def __init__(self, available: AvailableCounters) -> None:

@@ -75,7 +75,7 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True)
-class Consumption:
+class CounterConsumption:
     """Counters that a device consumes from one counter set of its pool."""
 
     counters: str
@@ -92,7 +92,7 @@ class Device:
     """Taints of the device itself and of DeviceTaintRules."""
     reach: Reach
     """Nodes that can use it, if its slice leaves that to its devices."""
-    consumes: tuple[Consumption, ...]
+    consumes: tuple[CounterConsumption, ...]
     shared: bool
     """Whether several claims may share it."""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class Device:
     ) -> "Device":
         """Compile a device of a slice, with the taints of DeviceTaintRules added."""
         consumes = tuple(
-            Consumption(one["counterSet"], read_counters(one.get("counters")))
+            CounterConsumption(one["counterSet"], parse_counters(one.get("counters")))
             for one in obj.get("consumesCounters") or ()
         )
         taints = [*(obj.get("taints") or ()), *rules]
@@ -147,7 +147,7 @@ class Slice:
     per_device: bool | None
     """Whether each device has node fields of its own."""
     counters: Mapping[str, Mapping[str, Decimal]]
-    repeated_counters: str
+    duplicate_counter_set: str
     """Name of a counter set that appears twice; empty if there is none."""
     devices: tuple[Device, ...]
 
@@ -166,15 +166,15 @@ class Slice:
             count=pool["resourceSliceCount"],
             reach=Reach.read(spec, operators),
             per_device=spec.get("perDeviceNodeSelection"),
-            counters={one["name"]: read_counters(one.get("counters")) for one in sets},
-            repeated_counters=next((name for name in names if names.count(name) > 1), ""),
+            counters={one["name"]: parse_counters(one.get("counters")) for one in sets},
+            duplicate_counter_set=next((name for name in names if names.count(name) > 1), ""),
             devices=tuple(
                 Device.read(DeviceId(*pool_id, one["name"]), one, rules.on(one["name"]), operators)
                 for one in spec.get("devices") or ()
             ),
         )
 
-    def reach_of(self, device: Device) -> Reach:
+    def node_scope_of(self, device: Device) -> Reach:
         """Return the nodes that can use a device of the slice."""
         return device.reach if self.per_device else self.reach
 
@@ -190,6 +190,6 @@ class TaintRulesOfPool:
         return self.by_device.get("", ()) + self.by_device.get(device, ())
 
 
-def read_counters(counters: ReadOnlyObject | None) -> Mapping[str, Decimal]:
+def parse_counters(counters: ReadOnlyObject | None) -> Mapping[str, Decimal]:
     """Parse the amounts of counters."""
     return {name: parse(str(counter["value"])).amount for name, counter in (counters or {}).items()}

@@ -15,28 +15,28 @@ from mockkube.scheduler.framework.pod_info import PodInfo
 ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 # Name of the claim in the scheduler's memory, before the API server has generated one.
-UNWRITTEN: Final = "<extended-resources>"
+UNWRITTEN_CLAIM_NAME: Final = "<extended-resources>"
 
 
 @dataclass(frozen=True, slots=True)
-class Extended:
+class ExtendedResourceRequests:
     """Requests of the claim for one node, and the requests that each container uses."""
 
     requests: tuple[Object, ...]
     mappings: tuple[Object, ...]
 
 
-def unwritten_claim(pod: PodInfo) -> Object:
+def build_extended_resource_claim(pod: PodInfo) -> Object:
     """Return the claim for a pod's extended resources, in memory only and without requests."""
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
         "metadata": {
-            "name": UNWRITTEN,
+            "name": UNWRITTEN_CLAIM_NAME,
             "namespace": pod.namespace,
             "generateName": f"{pod.name}-extended-resources-",
             # Derived from the pod, so that the same decision made again has the same uid.
-            "uid": new_uid(random_for(pod.uid, UNWRITTEN)),
+            "uid": new_uid(random_for(pod.uid, UNWRITTEN_CLAIM_NAME)),
             "annotations": {ANNOTATION: "true"},
             "ownerReferences": [
                 {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid, "controller": True}
@@ -73,14 +73,14 @@ def _containers(pod: PodInfo) -> Iterator[_Container]:
         yield _Container(index, one["name"], requests, brief)
 
 
-def requests_for(pod: PodInfo, classes: Mapping[str, str]) -> Extended:
+def build_requests(pod: PodInfo, classes: Mapping[str, str]) -> ExtendedResourceRequests:
     """Return the requests of a claim that serves these resources with devices of these classes."""
     requests: list[Object] = []
     mappings: list[Object] = []
     for resource, class_name in sorted(classes.items()):
         _add_requests(tuple(_containers(pod)), _BackedResource(resource, class_name), requests, mappings)
     requests.sort(key=lambda request: str(request["name"]))
-    return Extended(tuple(requests), tuple(mappings))
+    return ExtendedResourceRequests(tuple(requests), tuple(mappings))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,16 +12,16 @@ from mockkube.runtime.clock import Clock
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
-from mockkube.scheduler.plugins.dynamic_resources.classes import ExtendedClasses
-from mockkube.scheduler.plugins.dynamic_resources.extended import requests_for
-from mockkube.scheduler.plugins.dynamic_resources.note import Note, OnNode
+from mockkube.scheduler.plugins.dynamic_resources.classes import DeviceClassSelection
+from mockkube.scheduler.plugins.dynamic_resources.extended import build_requests
+from mockkube.scheduler.plugins.dynamic_resources.note import NodeAllocation, Note
 from mockkube.scheduler.plugins.dynamic_resources.pod_claims import allocation_of
 from mockkube.scheduler.plugins.dynamic_resources.pools import Pools
-from mockkube.scheduler.plugins.dynamic_resources.readiness import PreparationFailed, is_late, is_ready
-from mockkube.scheduler.plugins.dynamic_resources.requests import Unserviceable, Wanted
+from mockkube.scheduler.plugins.dynamic_resources.readiness import DevicePreparationError, is_overdue, is_ready
+from mockkube.scheduler.plugins.dynamic_resources.requests import AllocationError, ClaimRequests
 from mockkube.scheduler.plugins.dynamic_resources.results import allocation
 from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
-from mockkube.scheduler.plugins.dynamic_resources.search import OutOfTime, Search
+from mockkube.scheduler.plugins.dynamic_resources.search import Search, SearchTimeout
 
 _NOT_AVAILABLE: Final = "resourceclaim not available on the node"
 _CANNOT_ALLOCATE: Final = "cannot allocate all claims"
@@ -32,7 +32,7 @@ class NodeFilter:
     """Filters nodes, and stores the allocations that each would get."""
 
     pools: Pools
-    classes: ExtendedClasses
+    classes: DeviceClassSelection
     clock: Clock
     rules: Rules
     binding_seconds: float
@@ -42,12 +42,12 @@ class NodeFilter:
         extended = self._extended_claim_for_node(note, pod, node)
         if isinstance(extended, Status):
             return extended
-        if extended is None and note.only_extended:
+        if extended is None and note.has_only_extended_claim:
             return SUCCESS
         unavailable = [
             index for index, claim in enumerate(note.claims) if not self._is_available(note, index, claim, node)
         ]
-        node_allocation: OnNode | None = None
+        node_allocation: NodeAllocation | None = None
         if note.allocator is not None:
             answer = self._allocate(note, extended, node)
             if isinstance(answer, Status):
@@ -70,11 +70,11 @@ class NodeFilter:
         if not self.rules.binding_conditions or allocation_of(claim) is None:
             return True
         try:
-            return is_ready(claim) or not is_late(claim, self.clock.now(), self.binding_seconds)
-        except PreparationFailed:
+            return is_ready(claim) or not is_overdue(claim, self.clock.now(), self.binding_seconds)
+        except DevicePreparationError:
             return False
 
-    def _extended_claim_for_node(self, note: Note, pod: PodInfo, node: NodeInfo) -> OnNode | Status | None:
+    def _extended_claim_for_node(self, note: Note, pod: PodInfo, node: NodeInfo) -> NodeAllocation | Status | None:
         """Return the claim for extended resources that devices must serve on the node; None if there is none."""
         claim = note.extended_claim
         if claim is None:
@@ -84,19 +84,19 @@ class NodeFilter:
             return Status.unresolvable("cannot schedule extended resource claim", claim=claim["metadata"]["name"])
         by_class: dict[str, str] = {}
         for resource in note.resources:
-            device_class = self.classes.class_for(resource)
+            device_class = self.classes.select_class(resource)
             # A device plugin on the node takes precedence over devices.
             if device_class and not node.allocatable.scalars.get(resource):
                 by_class[resource] = device_class
             elif resource not in node.allocatable.scalars:
                 return Status.unresolvable("cannot fit resource", resource=resource)
-        if (note.only_extended and not by_class) or allocation_of(claim) is not None:
+        if (note.has_only_extended_claim and not by_class) or allocation_of(claim) is not None:
             return None
-        needed = requests_for(pod, by_class)
+        needed = build_requests(pod, by_class)
         spec: Object = {"devices": {"requests": list(needed.requests)}} if needed.requests else {}
-        return OnNode((), {**claim, "spec": spec}, needed.mappings)
+        return NodeAllocation((), {**claim, "spec": spec}, needed.mappings)
 
-    def _allocate(self, note: Note, extended: OnNode | None, node: NodeInfo) -> OnNode | Status:
+    def _allocate(self, note: Note, extended: NodeAllocation | None, node: NodeInfo) -> NodeAllocation | Status:
         assert note.allocator is not None, "an unallocated claim has an allocator"
         if note.broken:
             return Status.error(note.broken)
@@ -106,15 +106,15 @@ class NodeFilter:
             search = Search(wanted, pools, node, note.allocator)
             if not search.run():
                 return self._rejection(search, node)
-        except Unserviceable as error:
+        except AllocationError as error:
             return Status.error(str(error))
-        except OutOfTime:
+        except SearchTimeout:
             return self._timeout_status(node)
         chosen = zip(wanted, search.choice.chosen, search.selected, strict=True)
         allocations = tuple(allocation(one, devices, picks, node.name, self.rules) for one, devices, picks in chosen)
-        return OnNode(allocations) if extended is None else replace(extended, allocations=allocations)
+        return NodeAllocation(allocations) if extended is None else replace(extended, allocations=allocations)
 
-    def _claims_to_allocate(self, note: Note, extended: OnNode | None) -> list[Wanted]:
+    def _claims_to_allocate(self, note: Note, extended: NodeAllocation | None) -> list[ClaimRequests]:
         """Return the claims to allocate; the special claim differs from node to node."""
         assert note.allocator is not None, "an unallocated claim has an allocator"
         wanted = []

@@ -8,31 +8,31 @@ from dataclasses import dataclass
 
 from mockkube.api.kinds.core.pod.containers.resources import is_extended
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import ListWatch
+from mockkube.client.cache import Informer
 from mockkube.client.protocol import Key, key_of
 from mockkube.matching.node_selectors import LabelOperator, NodeSelector, compile_terms
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import RequestReader as PodRequestReader
 from mockkube.scheduler.framework.status import Status
-from mockkube.scheduler.plugins.dynamic_resources.classes import ExtendedClasses
+from mockkube.scheduler.plugins.dynamic_resources.classes import DeviceClassSelection
 from mockkube.scheduler.plugins.dynamic_resources.counters import AvailableCounters
-from mockkube.scheduler.plugins.dynamic_resources.extended import PREFIX, belongs_to, unwritten_claim
+from mockkube.scheduler.plugins.dynamic_resources.extended import PREFIX, belongs_to, build_extended_resource_claim
 from mockkube.scheduler.plugins.dynamic_resources.ledger import Ledger
 from mockkube.scheduler.plugins.dynamic_resources.note import Note
 from mockkube.scheduler.plugins.dynamic_resources.pod_claims import Unusable, allocation_of, claims_of
-from mockkube.scheduler.plugins.dynamic_resources.requests import RequestReader, Unserviceable
+from mockkube.scheduler.plugins.dynamic_resources.requests import AllocationError, RequestReader
 from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 from mockkube.scheduler.plugins.dynamic_resources.search import Allocator
 from mockkube.scheduler.plugins.dynamic_resources.selectors import Selectors
 
 
 @dataclass(frozen=True, slots=True)
-class Gatherer:
+class ClaimCollector:
     """Collects the claims of pods."""
 
     ledger: Ledger
-    device_classes: ListWatch
-    extended_classes: ExtendedClasses
+    device_classes: Informer
+    extended_classes: DeviceClassSelection
     pod_requests: PodRequestReader
     reader: RequestReader
     selectors: Selectors
@@ -61,12 +61,12 @@ class Gatherer:
             return
         amounts = self.pod_requests.read(pod).total.scalars
         requested = {name: amount for name, amount in amounts.items() if amount and _can_be_backed_by_devices(name)}
-        if not any(self.extended_classes.resources.stand_for(name) for name in requested):
+        if not any(self.extended_classes.resources.has_class(name) for name in requested):
             return
         # An earlier attempt may have written the claim and failed afterwards.
         known = self.ledger.claims.cache.list(pod.namespace)
         claim: ReadOnlyObject | None = next((one for one in known if belongs_to(one, pod)), None)
-        claim = claim or unwritten_claim(pod)
+        claim = claim or build_extended_resource_claim(pod)
         claims.append(claim)
         note.extended, note.resources, note.promised_uid = True, requested, claim["metadata"]["uid"]
 
@@ -116,7 +116,7 @@ class Gatherer:
             for index, claim in enumerate(claims):
                 if allocation_of(claim) is None:
                     note.wanted[index] = self.reader.read(claim)
-        except Unserviceable as error:
+        except AllocationError as error:
             # upstream reports such errors in Filter, once per node, not in PreFilter.
             note.broken = str(error)
 

@@ -6,19 +6,19 @@ upstream 1.36: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources
 from collections.abc import Sequence
 
 from mockkube.features.versions import Version
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.plugins.assumed import AssumedObjects
+from mockkube.scheduler.plugins.assumed import AssumeCache
 from mockkube.scheduler.plugins.dynamic_resources.pod_claims import Unusable, allocation_of, claims_of
 from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 
 _ADD_OR_UPDATE = Action.ADD | Action.UPDATE
 
 
-def interests(claims: AssumedObjects, rules: Rules) -> Sequence[Interest]:
+def interests(claims: AssumeCache, rules: Rules) -> Sequence[ClusterEventWithHint]:
     """Return the events that may help a rejected pod."""
 
-    def claim_helps(pod: PodInfo, event: ClusterEvent) -> bool:
+    def is_schedulable_after_claim_change(pod: PodInfo, event: ClusterEvent) -> bool:
         if event.new is None:
             return event.old is not None and allocation_of(event.old) is not None
         try:
@@ -32,7 +32,7 @@ def interests(claims: AssumedObjects, rules: Rules) -> Sequence[Interest]:
             return False
         return event.old is None or event.old.get("status") != event.new.get("status")
 
-    def pod_helps(pod: PodInfo, event: ClusterEvent) -> bool:
+    def is_schedulable_after_pod_change(pod: PodInfo, event: ClusterEvent) -> bool:
         if event.new is None or event.new["metadata"].get("uid") != pod.uid:
             return False
         try:
@@ -42,14 +42,16 @@ def interests(claims: AssumedObjects, rules: Rules) -> Sequence[Interest]:
         return True
 
     # Upstream's tracker turns changes of DeviceTaintRules into updates of slices; here they are events of their own.
-    taints = (Interest(Subject.DEVICE_TAINT_RULE, _ADD_OR_UPDATE | Action.DELETE),) if rules.taint_rules else ()
+    taints = (
+        (ClusterEventWithHint(Subject.DEVICE_TAINT_RULE, _ADD_OR_UPDATE | Action.DELETE),) if rules.taint_rules else ()
+    )
     # 1.36 ignores deleted claims, because their devices were deallocated before.
     claim_actions = _ADD_OR_UPDATE | Action.DELETE if rules.version >= Version(1, 37) else _ADD_OR_UPDATE
     return (
-        Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL | Action.NODE_ALLOCATABLE),
-        Interest(Subject.RESOURCE_CLAIM, claim_actions, claim_helps),
-        Interest(Subject.UNSCHEDULED_POD, Action.POD_GENERATED_CLAIM, pod_helps),
-        Interest(Subject.DEVICE_CLASS, _ADD_OR_UPDATE),
-        Interest(Subject.RESOURCE_SLICE, _ADD_OR_UPDATE),
+        ClusterEventWithHint(Subject.NODE, Action.ADD | Action.NODE_LABEL | Action.NODE_ALLOCATABLE),
+        ClusterEventWithHint(Subject.RESOURCE_CLAIM, claim_actions, is_schedulable_after_claim_change),
+        ClusterEventWithHint(Subject.UNSCHEDULED_POD, Action.POD_GENERATED_CLAIM, is_schedulable_after_pod_change),
+        ClusterEventWithHint(Subject.DEVICE_CLASS, _ADD_OR_UPDATE),
+        ClusterEventWithHint(Subject.RESOURCE_SLICE, _ADD_OR_UPDATE),
         *taints,
     )

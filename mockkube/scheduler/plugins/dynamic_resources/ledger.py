@@ -12,9 +12,9 @@ from decimal import Decimal
 
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change, ListWatch
+from mockkube.client.cache import Change, Informer
 from mockkube.client.protocol import Key, key_of
-from mockkube.scheduler.plugins.assumed import AssumedObjects
+from mockkube.scheduler.plugins.assumed import AssumeCache
 from mockkube.scheduler.plugins.dynamic_resources.devices import DeviceId
 
 
@@ -58,8 +58,8 @@ def _count(counter: Counter[DeviceId], device: DeviceId, sign: int) -> None:
 class Ledger:
     """All claims and their allocations, shared by the profiles of a scheduler."""
 
-    def __init__(self, cache: ListWatch, *, sharing: bool) -> None:
-        self.claims = AssumedObjects(cache)
+    def __init__(self, cache: Informer, *, sharing: bool) -> None:
+        self.claims = AssumeCache(cache)
         self.allocated = Allocated()
         self._sharing = sharing
         # Allocations that are decided and not written yet, by claim uid.

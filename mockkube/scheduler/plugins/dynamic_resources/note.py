@@ -7,14 +7,14 @@ from typing import Final
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.matching.node_selectors import NodeSelector
 from mockkube.scheduler.framework.interface import Slot
-from mockkube.scheduler.plugins.dynamic_resources.extended import UNWRITTEN
+from mockkube.scheduler.plugins.dynamic_resources.extended import UNWRITTEN_CLAIM_NAME
 from mockkube.scheduler.plugins.dynamic_resources.pod_claims import allocation_of
-from mockkube.scheduler.plugins.dynamic_resources.requests import Wanted
+from mockkube.scheduler.plugins.dynamic_resources.requests import ClaimRequests
 from mockkube.scheduler.plugins.dynamic_resources.search import Allocator
 
 
 @dataclass(frozen=True, slots=True)
-class OnNode:
+class NodeAllocation:
     """Allocations on a node for the unallocated claims, in their order.
 
     For extended resources it also holds the special claim and its mappings to containers.
@@ -39,13 +39,13 @@ class Note:
     reach: dict[int, NodeSelector] = field(default_factory=dict)
     """Node selectors of allocated claims, by index; claims without one can be used on all nodes."""
     allocator: Allocator | None = None
-    wanted: dict[int, Wanted] = field(default_factory=dict)
+    wanted: dict[int, ClaimRequests] = field(default_factory=dict)
     """Compiled requests of unallocated claims, by index."""
     broken: str = ""
     """Reason why they cannot be allocated on any node."""
     unavailable: set[int] = field(default_factory=set)
     """Indexes of allocated claims that cannot be used on some node."""
-    on_node: dict[str, OnNode] = field(default_factory=dict)
+    on_node: dict[str, NodeAllocation] = field(default_factory=dict)
     decided: dict[int, Object] = field(default_factory=dict)
     """Allocations on the chosen node, by index."""
     remedy: int | None = None
@@ -68,15 +68,15 @@ class Note:
         return self.claims[-1] if self.extended else None
 
     @property
-    def extended_written(self) -> bool:
+    def is_extended_claim_written(self) -> bool:
         """True if the special claim exists in the API."""
         claim = self.extended_claim
-        return claim is not None and claim["metadata"].get("name") != UNWRITTEN
+        return claim is not None and claim["metadata"].get("name") != UNWRITTEN_CLAIM_NAME
 
     @property
-    def only_extended(self) -> bool:
+    def has_only_extended_claim(self) -> bool:
         """True if the special claim is the only one."""
         return self.extended and len(self.claims) == 1
 
 
-NOTE: Final = Slot[Note]("DynamicResources")
+STATE: Final = Slot[Note]("DynamicResources")

@@ -11,7 +11,7 @@ from mockkube_cel.golang.gotime import parse_duration
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import key_of
-from mockkube.scheduler.framework.events import Interest
+from mockkube.scheduler.framework.events import ClusterEventWithHint
 from mockkube.scheduler.framework.interface import (
     Context,
     CycleState,
@@ -19,8 +19,8 @@ from mockkube.scheduler.framework.interface import (
     PostFilterPlugin,
     PreBindPlugin,
     PreEnqueuePlugin,
-    PreFiltered,
     PreFilterPlugin,
+    PreFilterResult,
     PreScorePlugin,
     Remedy,
     ReservePlugin,
@@ -30,15 +30,15 @@ from mockkube.scheduler.framework.interface import (
 from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import RequestReader
-from mockkube.scheduler.framework.scores import proportional
+from mockkube.scheduler.framework.scores import default_normalize_score
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
-from mockkube.scheduler.plugins.device_resources import DeviceResources
+from mockkube.scheduler.plugins.device_resources import ExtendedResourceClasses
 from mockkube.scheduler.plugins.dynamic_resources import hints
-from mockkube.scheduler.plugins.dynamic_resources.classes import ExtendedClasses
+from mockkube.scheduler.plugins.dynamic_resources.classes import DeviceClassSelection
 from mockkube.scheduler.plugins.dynamic_resources.filtering import NodeFilter
-from mockkube.scheduler.plugins.dynamic_resources.gathering import Gatherer
+from mockkube.scheduler.plugins.dynamic_resources.gathering import ClaimCollector
 from mockkube.scheduler.plugins.dynamic_resources.ledger import Ledger
-from mockkube.scheduler.plugins.dynamic_resources.note import NOTE, Note
+from mockkube.scheduler.plugins.dynamic_resources.note import STATE, Note
 from mockkube.scheduler.plugins.dynamic_resources.pod_claims import Unusable, claims_of, reserved_for
 from mockkube.scheduler.plugins.dynamic_resources.pools import Pools
 from mockkube.scheduler.plugins.dynamic_resources.preparation import Preparation
@@ -47,12 +47,12 @@ from mockkube.scheduler.plugins.dynamic_resources.requests import RequestReader 
 from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 from mockkube.scheduler.plugins.dynamic_resources.scoring import preference
 from mockkube.scheduler.plugins.dynamic_resources.selectors import Selectors
-from mockkube.scheduler.plugins.dynamic_resources.slices import Slices
-from mockkube.scheduler.plugins.dynamic_resources.writing import ClaimWriter, WriteFailed
+from mockkube.scheduler.plugins.dynamic_resources.slices import ResourceSliceTracker
+from mockkube.scheduler.plugins.dynamic_resources.writing import ClaimWriteError, ClaimWriter
 
 # Shared state of pods without claims; nothing is ever stored in it.
 NOTHING: Final = Note()
-NO_CLAIMS: Final = PreFiltered(SKIP)
+NO_CLAIMS: Final = PreFilterResult(SKIP)
 
 _BINDING_SECONDS: Final = 600.0
 
@@ -78,10 +78,10 @@ class DynamicResources(
         seconds = _parse_seconds(arguments.get("bindingTimeout"), _BINDING_SECONDS)
         self._device_classes = informers.of("DeviceClass")
         self._claim_tracker = _shared_claim_tracker(context, features)
-        slices = Slices(informers, context.selector_operators, taint_rules=features.taint_rules)
+        slices = ResourceSliceTracker(informers, context.selector_operators, taint_rules=features.taint_rules)
         pools = Pools(slices, partitions=features.partitions)
-        classes = ExtendedClasses(DeviceResources.of(context))
-        self._claim_collector = Gatherer(
+        classes = DeviceClassSelection(ExtendedResourceClasses.of(context))
+        self._claim_collector = ClaimCollector(
             ledger=self._claim_tracker,
             device_classes=self._device_classes,
             extended_classes=classes,
@@ -95,7 +95,7 @@ class DynamicResources(
         self._preparation = Preparation(self._claim_tracker, context.clock, seconds, features.version)
         self._writer = ClaimWriter(context.client, self._claim_tracker, context.clock, features)
 
-    def interests(self) -> Sequence[Interest]:
+    def interests(self) -> Sequence[ClusterEventWithHint]:
         """Register for nodes, claims, classes and devices."""
         return hints.interests(self._claim_tracker.claims, self._features)
 
@@ -109,21 +109,21 @@ class DynamicResources(
 
     # PreFilter to Score
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
         """Collect the claims and their requests; skip pods without claims."""
         if not pod.spec.get("resourceClaims") and not self._device_classes.objects:  # hot: most pods
-            state.put(NOTE, NOTHING)
+            state.put(STATE, NOTHING)
             return NO_CLAIMS
         claim_state = Note()
-        state.put(NOTE, claim_state)
+        state.put(STATE, claim_state)
         rejection = self._claim_collector.gather(claim_state, pod)
         if rejection is not None:
-            return PreFiltered(rejection)
-        return PreFiltered() if claim_state.claims else NO_CLAIMS
+            return PreFilterResult(rejection)
+        return PreFilterResult() if claim_state.claims else NO_CLAIMS
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Find devices that the node can use, and store them."""
-        claim_state = state.get(NOTE)
+        claim_state = state.get(STATE)
         return (
             SUCCESS if claim_state is None or not claim_state.claims else self._node_filter.ask(claim_state, pod, node)
         )
@@ -131,25 +131,25 @@ class DynamicResources(
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Skip pods without claims, and requests without prioritized alternatives."""
         # differs: upstream scores each node 0 instead; the sums are the same
-        claim_state = state.get(NOTE)
+        claim_state = state.get(STATE)
         return SUCCESS if claim_state is not None and claim_state.on_node and self._features.prioritized_lists else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return a higher score for alternatives that are listed earlier."""
-        claim_state = state.get(NOTE)
+        claim_state = state.get(STATE)
         if claim_state is None or not self._features.prioritized_lists or node.name not in claim_state.on_node:
             return 0
         return preference(claim_state, node.name)
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
         """Scale the best node to the highest score."""
-        proportional(scores)
+        default_normalize_score(scores)
 
     # PostFilter
 
     def post_filter(self, state: CycleState, pod: PodInfo, verdicts: Verdicts) -> Remedy:
         """Choose a claim that can be deallocated, which `apply_result` then does."""
-        claim_state = state.get(NOTE)
+        claim_state = state.get(STATE)
         if claim_state is None:
             return Remedy(Status.error("not found"))
         if not claim_state.claims:
@@ -160,14 +160,14 @@ class DynamicResources(
             if not claim_state.is_extended(index) and all(user.get("uid") == pod.uid for user in users[:2]):
                 claim_state.remedy = index
                 return Remedy(Status.unschedulable("deallocation of ResourceClaim completed"))
-        if claim_state.extended_written:
+        if claim_state.is_extended_claim_written:
             claim_state.remedy = len(claim_state.claims) - 1
             return Remedy(Status.unschedulable("deletion of ResourceClaim completed"))
         return Remedy(self._unchanged_status("still not schedulable"))
 
-    async def carry_out(self, state: CycleState, pod: PodInfo) -> None:
+    async def apply_result(self, state: CycleState, pod: PodInfo) -> None:
         """Deallocate the claim that `post_filter` chose, or delete the special claim."""
-        claim_state = state.get(NOTE)
+        claim_state = state.get(STATE)
         if claim_state is None or claim_state.remedy is None:
             return
         claim = claim_state.claims[claim_state.remedy]
@@ -180,7 +180,7 @@ class DynamicResources(
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Reserve the node's devices for the claims."""
-        claim_state = state.get(NOTE)
+        claim_state = state.get(STATE)
         unallocated = list(claim_state.unallocated) if claim_state is not None else []
         if claim_state is None or not unallocated or claim_state.allocator is None:
             return SUCCESS
@@ -196,7 +196,7 @@ class DynamicResources(
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Release reserved devices that are not written."""
-        claim_state = state.get(NOTE)
+        claim_state = state.get(STATE)
         if claim_state is None:
             return
         for index in claim_state.decided:
@@ -206,18 +206,18 @@ class DynamicResources(
 
     async def clean_up(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Remove the pod from the claims that were reserved for it, and delete the special claim."""
-        claim_state = state.get(NOTE)
+        claim_state = state.get(STATE)
         if claim_state is not None:
             await self._writer.clean_up(claim_state, pod)
 
     def pre_bind_preview(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Skip pods without claims."""
-        claim_state = state.get(NOTE)
+        claim_state = state.get(STATE)
         return SKIP if claim_state is None or not claim_state.claims else SUCCESS
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Write the claims on the first call, then wait until their devices are prepared."""
-        claim_state = state.get(NOTE)
+        claim_state = state.get(STATE)
         if claim_state is None or not claim_state.claims:
             return SUCCESS
         try:
@@ -228,7 +228,7 @@ class DynamicResources(
                 self._record_pending_event(pod, node_name)
                 self._preparation.begin(claim_state)
             return self._preparation.status(claim_state)
-        except WriteFailed as error:
+        except ClaimWriteError as error:
             return Status.error(str(error))
         except ApiError as error:
             return Status.error(error.message)
@@ -244,13 +244,13 @@ class DynamicResources(
                 await self._writer.bind(note, index, pod, node_name)
 
     def _unchanged_status(self, reason: str) -> Status:
-        return Status.unschedulable() if self._features.silent_remedies else Status.unschedulable(reason)
+        return Status.unschedulable() if self._features.post_filter_omits_reason else Status.unschedulable(reason)
 
 
 def _shared_claim_tracker(context: Context, rules: Rules) -> Ledger:
     """Return the claim tracker of all profiles."""
     if Ledger not in context.shared:
-        context.shared[Ledger] = Ledger(context.caches.of("ResourceClaim"), sharing=rules.shared_capacity)
+        context.shared[Ledger] = Ledger(context.caches.of("ResourceClaim"), sharing=rules.consumable_capacity)
     claim_tracker: Ledger = context.shared[Ledger]
     return claim_tracker
 

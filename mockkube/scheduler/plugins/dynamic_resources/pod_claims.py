@@ -7,14 +7,14 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.matching.pod_claims import device_claim
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.plugins.assumed import AssumedObjects
+from mockkube.scheduler.plugins.assumed import AssumeCache
 
 
 class Unusable(Exception):
     """Raised when a claim of the pod does not exist, belongs to another pod, or is being deleted."""
 
 
-def claims_of(pod: PodInfo, claims: AssumedObjects) -> list[ReadOnlyObject]:
+def claims_of(pod: PodInfo, claims: AssumeCache) -> list[ReadOnlyObject]:
     """Return the pod's claims, except those that it does not need; raise ClaimNotUsable."""
     pod_claims = []
     for wanted in pod.spec.get("resourceClaims") or ():
@@ -36,7 +36,7 @@ def _missing_claim_message(pod: PodInfo, wanted: ReadOnlyObject) -> str:
     return f'pod "{pod.key}", spec.resourceClaim "{wanted["name"]}": none of the supported fields are set'
 
 
-def _get_claim(key: Key, claims: AssumedObjects) -> ReadOnlyObject:
+def _get_claim(key: Key, claims: AssumeCache) -> ReadOnlyObject:
     claim = claims.get(key)
     if claim is None:
         raise Unusable(f'could not find ResourceClaim "{key}"')

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.plugins.dynamic_resources.devices import PoolId, Slice
-from mockkube.scheduler.plugins.dynamic_resources.slices import Slices
+from mockkube.scheduler.plugins.dynamic_resources.slices import ResourceSliceTracker
 
 Counters = Mapping[str, Mapping[str, Decimal]]
 
@@ -33,7 +33,7 @@ class Pool:
         return not self.incomplete and not self.invalid
 
     @property
-    def binds_late(self) -> bool:
+    def has_binding_conditions(self) -> bool:
         """True if a device has binding conditions; such pools are tried last."""
         return any("bindingConditions" in device.obj for one in self.slices for device in one.devices)
 
@@ -41,7 +41,7 @@ class Pool:
 class Pools:
     """Pools of each node, cached until slices or the node change."""
 
-    def __init__(self, slices: Slices, *, partitions: bool) -> None:
+    def __init__(self, slices: ResourceSliceTracker, *, partitions: bool) -> None:
         self._slices, self._partitions = slices, partitions
         self._generation = -1
         self._by_node: dict[str, tuple[int, tuple[Pool, ...]]] = {}
@@ -63,7 +63,7 @@ class Pools:
             if self._is_relevant(one, node):
                 _add(newest, one)
         pools = [pool for slices in newest.values() if (pool := self._complete_pool(slices)) is not None]
-        return tuple(sorted(pools, key=lambda pool: (pool.binds_late, pool.id)))
+        return tuple(sorted(pools, key=lambda pool: (pool.has_binding_conditions, pool.id)))
 
     def _is_relevant(self, one: Slice, node: NodeInfo) -> bool:
         if one.counters:
@@ -96,7 +96,7 @@ class Pools:
             return Pool(pool, tuple(with_devices))
         counters: dict[str, Mapping[str, Decimal]] = {}
         for one in slices:
-            if repeated := one.repeated_counters or next((name for name in one.counters if name in counters), ""):
+            if repeated := one.duplicate_counter_set or next((name for name in one.counters if name in counters), ""):
                 return Pool(pool, invalid=f"duplicate counter set name {repeated}")
             counters.update(one.counters)
         others = [one for one in everything if all(one is not mine for mine in slices)]

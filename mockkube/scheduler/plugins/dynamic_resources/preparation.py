@@ -12,7 +12,7 @@ from mockkube.runtime.clock import Clock
 from mockkube.scheduler.framework.status import SUCCESS, Status
 from mockkube.scheduler.plugins.dynamic_resources.ledger import Ledger
 from mockkube.scheduler.plugins.dynamic_resources.note import Note
-from mockkube.scheduler.plugins.dynamic_resources.readiness import PreparationFailed, is_late, is_ready
+from mockkube.scheduler.plugins.dynamic_resources.readiness import DevicePreparationError, is_overdue, is_ready
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ class Preparation:
             note.claims[index] = current
             try:
                 ready = is_ready(current)
-            except PreparationFailed as failure:
+            except DevicePreparationError as failure:
                 return Status.error(self._failure_message(key, failure))
             if not ready:
-                return self._waiting_status(note, key, late=is_late(current, self.clock.now(), self.seconds_max))
+                return self._waiting_status(note, key, late=is_overdue(current, self.clock.now(), self.seconds_max))
         return SUCCESS
 
     def _waiting_status(self, note: Note, key: Key, *, late: bool) -> Status:
@@ -65,7 +65,7 @@ class Preparation:
             else f"claim {key.name} binding timeout"
         )
 
-    def _failure_message(self, key: Key, failure: PreparationFailed) -> str:
+    def _failure_message(self, key: Key, failure: DevicePreparationError) -> str:
         why = f"reason={failure.reason}, message={quoted(failure.message)}"
         if self._has_failure_prefix:
             return f"device binding failed: claim={key.name}, {why}"

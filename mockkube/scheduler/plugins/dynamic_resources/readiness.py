@@ -10,7 +10,7 @@ from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
 
 
-class PreparationFailed(Exception):
+class DevicePreparationError(Exception):
     """Raised when a binding failure condition of a device is true."""
 
     def __init__(self, reason: str, message: str) -> None:
@@ -18,7 +18,7 @@ class PreparationFailed(Exception):
         self.reason, self.message = reason, message
 
 
-def results_of(claim: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
+def allocation_results(claim: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
     """Return the allocated devices of a claim."""
     allocation = (claim.get("status") or {}).get("allocation") or {}
     yield from (allocation.get("devices") or {}).get("results") or ()
@@ -26,21 +26,21 @@ def results_of(claim: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
 
 def needs_preparation(claim: ReadOnlyObject) -> bool:
     """Return whether a device of the claim has binding conditions."""
-    return any(result.get("bindingConditions") for result in results_of(claim))
+    return any(result.get("bindingConditions") for result in allocation_results(claim))
 
 
 def is_ready(claim: ReadOnlyObject) -> bool:
     """Return whether all binding conditions are true; raise PreparationFailed if one has failed."""
     if not (claim.get("status") or {}).get("allocation"):
         return False
-    for result in results_of(claim):
+    for result in allocation_results(claim):
         if not result.get("bindingConditions"):
             continue
         conditions = _conditions(claim, result)
         # Failure conditions win over binding conditions that are true already.
         for name in result.get("bindingFailureConditions") or ():
             if (failed := conditions.get(name, {})).get("status") == "True":
-                raise PreparationFailed(failed.get("reason", ""), failed.get("message", ""))
+                raise DevicePreparationError(failed.get("reason", ""), failed.get("message", ""))
         if any(conditions.get(name, {}).get("status") != "True" for name in result["bindingConditions"]):
             return False
     return True
@@ -53,7 +53,7 @@ def _conditions(claim: ReadOnlyObject, result: ReadOnlyObject) -> dict[str, Read
     return {}
 
 
-def is_late(claim: ReadOnlyObject, now: datetime, seconds_max: float) -> bool:
+def is_overdue(claim: ReadOnlyObject, now: datetime, seconds_max: float) -> bool:
     """Return whether the claim's devices have been prepared for too long."""
     allocation = (claim.get("status") or {}).get("allocation") or {}
     since = allocation.get("allocationTimestamp")

@@ -9,18 +9,22 @@ from typing import Final
 
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import ListWatch
+from mockkube.client.cache import Informer
 from mockkube.client.protocol import Key, key_of
 from mockkube.matching.taints import CompiledToleration, TaintRules, compile_tolerations
 from mockkube.scheduler.plugins.dynamic_resources.capacity import Taken
-from mockkube.scheduler.plugins.dynamic_resources.constraints import Constraint, Distinct, Matching
+from mockkube.scheduler.plugins.dynamic_resources.constraints import (
+    Constraint,
+    DistinctAttributeConstraint,
+    MatchAttributeConstraint,
+)
 from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 
 # Devices per claim. upstream: AllocationResultsMaxSize
 DEVICES_MAX: Final = 32
 
 
-class Unserviceable(Exception):
+class AllocationError(Exception):
     """Raised when a claim cannot be allocated on any node; the attempt ends with this message."""
 
 
@@ -57,7 +61,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wanted:
+class ClaimRequests:
     """Claim to allocate, with the alternatives of each request (one if it has none)."""
 
     claim: ReadOnlyObject
@@ -78,39 +82,41 @@ class Wanted:
 class RequestReader:
     """Compiles claims with their device classes."""
 
-    def __init__(self, classes: ListWatch, tolerations: TaintRules, rules: Rules) -> None:
+    def __init__(self, classes: Informer, tolerations: TaintRules, rules: Rules) -> None:
         self._classes, self._tolerations, self._rules = classes, tolerations, rules
 
-    def read(self, claim: ReadOnlyObject) -> Wanted:
+    def read(self, claim: ReadOnlyObject) -> ClaimRequests:
         """Compile a claim; raise AllocationError."""
         requests = _device_claim(claim).get("requests") or ()
-        return Wanted(claim, tuple(self._compile_alternatives(str(key_of(claim)), request) for request in requests))
+        return ClaimRequests(
+            claim, tuple(self._compile_alternatives(str(key_of(claim)), request) for request in requests)
+        )
 
-    def constraints(self, wanted: Wanted) -> list[Constraint]:
+    def constraints(self, wanted: ClaimRequests) -> list[Constraint]:
         """Return the constraints of a claim, without devices; raise AllocationError."""
         constraints: list[Constraint] = []
         for index, one in enumerate(_device_claim(wanted.claim).get("constraints") or ()):
             requests, lists = frozenset(one.get("requests") or ()), self._rules.list_constraints
             if "matchAttribute" in one:
-                constraints.append(Matching(one["matchAttribute"], requests, lists=lists))
-            elif "distinctAttribute" in one and self._rules.shared_capacity:
-                constraints.append(Distinct(one["distinctAttribute"], requests, lists=lists))
+                constraints.append(MatchAttributeConstraint(one["matchAttribute"], requests, lists=lists))
+            elif "distinctAttribute" in one and self._rules.consumable_capacity:
+                constraints.append(DistinctAttributeConstraint(one["distinctAttribute"], requests, lists=lists))
             else:
                 text = "empty constraint (unsupported constraint type?)"
-                raise Unserviceable(f"claim {wanted.name}, constraint #{index}: {text}")
+                raise AllocationError(f"claim {wanted.name}, constraint #{index}: {text}")
         return constraints
 
     def _compile_alternatives(self, claim: str, request: ReadOnlyObject) -> tuple[Request, ...]:
         name, alternatives = request["name"], request.get("firstAvailable") or ()
         if alternatives and not self._rules.prioritized_lists:
             text = "has subrequests, but the DRAPrioritizedList feature is disabled"
-            raise Unserviceable(f"claim {claim}, request {name}: {text}")
+            raise AllocationError(f"claim {claim}, request {name}: {text}")
         forms = alternatives or (request.get("exactly") or {},)
         for form in forms:
-            if "capacity" in form and not self._rules.shared_capacity:
+            if "capacity" in form and not self._rules.consumable_capacity:
                 subject = f"subrequest {form['name']}" if alternatives else f"request {name}"
                 text = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
-                raise Unserviceable(f"claim {claim}, {subject}: {text}")
+                raise AllocationError(f"claim {claim}, {subject}: {text}")
         if alternatives:
             return tuple(self._request(claim, form["name"], name, form) for form in forms)
         return (self._request(claim, name, "", forms[0]),)
@@ -118,10 +124,10 @@ class RequestReader:
     def _request(self, claim: str, name: str, parent: str, form: ReadOnlyObject) -> Request:
         where = f"claim {claim}, request {name}"
         if "adminAccess" in form and not self._rules.admin_access:
-            raise Unserviceable(f"{where}: admin access is requested, but the feature is disabled")
+            raise AllocationError(f"{where}: admin access is requested, but the feature is disabled")
         mode = form.get("allocationMode", "ExactCount")
         if mode not in ("ExactCount", "All"):
-            raise Unserviceable(f"{where}: unsupported count mode {mode}")
+            raise AllocationError(f"{where}: unsupported count mode {mode}")
         tolerations = form.get("tolerations") or ()
         return Request(
             name=name,
@@ -138,11 +144,11 @@ class RequestReader:
 
     def _get_class(self, where: str, name: str) -> ReadOnlyObject:
         if not name:
-            raise Unserviceable(f"{where}: missing device class name (unsupported request type?)")
+            raise AllocationError(f"{where}: missing device class name (unsupported request type?)")
         device_class = self._classes.get(Key("", name))
         if device_class is None:
             missing = f'could not retrieve device class {name}: deviceclass.resource.k8s.io "{name}" not found'
-            raise Unserviceable(f"{where}: {missing}")
+            raise AllocationError(f"{where}: {missing}")
         return device_class
 
 
@@ -155,7 +161,7 @@ def _selectors(where: str, selectors: Sequence[ReadOnlyObject]) -> tuple[str, ..
     for index, one in enumerate(selectors):
         if "cel" not in one:
             text = "CEL expression empty (unsupported selector type?)"
-            raise Unserviceable(f"{where}, selector #{index}: {text}")
+            raise AllocationError(f"{where}, selector #{index}: {text}")
     return tuple(one["cel"]["expression"] for one in selectors)
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.runtime.chance import new_uid, random_for
-from mockkube.scheduler.plugins.dynamic_resources.choice import Chosen
-from mockkube.scheduler.plugins.dynamic_resources.requests import Request, Wanted
+from mockkube.scheduler.plugins.dynamic_resources.choice import ChosenDevice
+from mockkube.scheduler.plugins.dynamic_resources.requests import ClaimRequests, Request
 from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 
 
 def allocation(
-    wanted: Wanted, chosen: Sequence[Chosen], selected: Mapping[int, int], node_name: str, rules: Rules
+    wanted: ClaimRequests, chosen: Sequence[ChosenDevice], selected: Mapping[int, int], node_name: str, rules: Rules
 ) -> Object:
     """Return the allocation of a claim; `selected` is the index of the chosen alternative, by request."""
     result: Object = {"devices": {}}
@@ -33,7 +33,7 @@ def allocation(
     return result
 
 
-def _device_result(chosen: Chosen, rules: Rules) -> Object:
+def _device_result(chosen: ChosenDevice, rules: Rules) -> Object:
     request, device = chosen.request, chosen.candidate.device
     result: Object = {
         "request": request.full_name,
@@ -51,7 +51,7 @@ def _device_result(chosen: Chosen, rules: Rules) -> Object:
     return result
 
 
-def _share_fields(wanted: Wanted, index: int, chosen: Chosen) -> Object:
+def _share_fields(wanted: ClaimRequests, index: int, chosen: ChosenDevice) -> Object:
     """Return the fields that identify a share of a shared device.
 
     The id is derived from claim and device, so that the same decision made again has the same id.
@@ -64,7 +64,7 @@ def _share_fields(wanted: Wanted, index: int, chosen: Chosen) -> Object:
     return share
 
 
-def _class_configurations(wanted: Wanted, selected: Mapping[int, int]) -> Iterable[Object]:
+def _class_configurations(wanted: ClaimRequests, selected: Mapping[int, int]) -> Iterable[Object]:
     """Yield the configurations of device classes, each once, with all requests of the class."""
     requests: dict[str, list[Request]] = {}
     for index, alternatives in enumerate(wanted.requests):
@@ -75,7 +75,7 @@ def _class_configurations(wanted: Wanted, selected: Mapping[int, int]) -> Iterab
             yield {"source": "FromClass", "requests": [request.full_name for request in same], **config}
 
 
-def _claim_configurations(wanted: Wanted, selected: Mapping[int, int], *, once: bool) -> Iterable[Object]:
+def _claim_configurations(wanted: ClaimRequests, selected: Mapping[int, int], *, once: bool) -> Iterable[Object]:
     """Yield the configurations of the claim for all requests, for a request, or for the chosen alternative.
 
     A configuration for several requests is repeated for each of them, unless `once` is set.
@@ -93,7 +93,7 @@ def _claim_configurations(wanted: Wanted, selected: Mapping[int, int], *, once: 
                     break
 
 
-def _omit_requests_of_all(config: Sequence[Object], wanted: Wanted, selected: Mapping[int, int]) -> list[Object]:
+def _omit_requests_of_all(config: Sequence[Object], wanted: ClaimRequests, selected: Mapping[int, int]) -> list[Object]:
     """Remove the list of requests from configurations that apply to all of them."""
     requests = [alternatives[selected.get(index, 0)] for index, alternatives in enumerate(wanted.requests)]
     short: list[Object] = []
@@ -104,12 +104,12 @@ def _omit_requests_of_all(config: Sequence[Object], wanted: Wanted, selected: Ma
     return short
 
 
-def _node_selector(chosen: Sequence[Chosen], node_name: str) -> Object | None:
+def _node_selector(chosen: Sequence[ChosenDevice], node_name: str) -> Object | None:
     """Return the selector of nodes that can use all devices; None if every node can."""
     fields: list[Any] = []
     expressions: list[Any] = []
     for one in chosen:
-        node_scope = one.candidate.slice.reach_of(one.candidate.device)
+        node_scope = one.candidate.slice.node_scope_of(one.candidate.device)
         # One device of a single node pins the whole claim to that node.
         if node_scope.node_name or one.candidate.device.obj.get("bindsToNode"):
             here = {"key": "metadata.name", "operator": "In", "values": [node_name]}

@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT, Version
-from mockkube.matching.cel.devices import LISTS_GATE, SHARED_GATE
+from mockkube.matching.cel.devices import CONSUMABLE_CAPACITY_GATE, LIST_ATTRIBUTES_GATE
 
 EXTENDED_GATE: Final = "DRAExtendedResource"
 TIMEOUT_GATE: Final = "DRASchedulerFilterTimeout"
@@ -24,7 +24,7 @@ class Rules:
     taint_rules: bool = False
     """Whether DeviceTaintRules add taints to devices."""
     binding_conditions: bool = True
-    shared_capacity: bool = True
+    consumable_capacity: bool = True
     fractions: bool = False
     """Whether steps of consumable capacity may be fractions."""
     list_selectors: bool = False
@@ -39,7 +39,7 @@ class Rules:
     @classmethod
     def of(cls, caps: Capabilities) -> "Rules":
         """Return the features of a scheduler."""
-        lists = caps.enabled(LISTS_GATE)
+        lists = caps.enabled(LIST_ATTRIBUTES_GATE)
         return cls(
             admin_access=caps.enabled("DRAAdminAccess"),
             prioritized_lists=caps.enabled("DRAPrioritizedList"),
@@ -47,7 +47,7 @@ class Rules:
             taints=caps.enabled("DRADeviceTaints"),
             taint_rules=caps.enabled("DRADeviceTaintRules"),
             binding_conditions=all(caps.enabled(gate) for gate in _BINDING_GATES),
-            shared_capacity=caps.enabled(SHARED_GATE),
+            consumable_capacity=caps.enabled(CONSUMABLE_CAPACITY_GATE),
             fractions=caps.enabled("DRAFractionalCapacityRange"),
             list_selectors=lists,
             # upstream 1.36 implements such constraints, but its scheduler does not enable them.
@@ -68,7 +68,7 @@ class Rules:
         return self.version >= Version(1, 36)
 
     @property
-    def all_by_size(self) -> bool:
+    def all_devices_by_total_capacity(self) -> bool:
         """True if "all devices" are those of sufficient capacity, false if those with sufficient capacity left."""
         return self.version >= Version(1, 37)
 
@@ -78,6 +78,6 @@ class Rules:
         return self.version >= Version(1, 37)
 
     @property
-    def silent_remedies(self) -> bool:
+    def post_filter_omits_reason(self) -> bool:
         """True if a PostFilter that changes nothing gives no reason."""
         return self.version >= Version(1, 37)

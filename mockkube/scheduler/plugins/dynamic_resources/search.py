@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube_cel.recursion import room_for
+from mockkube_cel.recursion import raised_recursion_limit
 
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.plugins.dynamic_resources.choice import Candidate, Choice, is_tainted
@@ -21,10 +21,10 @@ from mockkube.scheduler.plugins.dynamic_resources.ledger import Allocated
 from mockkube.scheduler.plugins.dynamic_resources.pools import Pool
 from mockkube.scheduler.plugins.dynamic_resources.requests import (
     DEVICES_MAX,
+    AllocationError,
+    ClaimRequests,
     Request,
     RequestReader,
-    Unserviceable,
-    Wanted,
 )
 from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 from mockkube.scheduler.plugins.dynamic_resources.selectors import Selectors
@@ -36,7 +36,7 @@ _STEPS_MAX: Final = 250_000
 _DEFAULT_DEPTH_DEVICES_MAX: Final = 100
 
 
-class OutOfTime(Exception):
+class SearchTimeout(Exception):
     """Raised when the search on a node reaches its limit."""
 
 
@@ -58,7 +58,9 @@ class Stuck:
 class Search:
     """Search on one node."""
 
-    def __init__(self, wanted: Sequence[Wanted], pools: Sequence[Pool], node: NodeInfo, allocator: "Allocator") -> None:
+    def __init__(
+        self, wanted: Sequence[ClaimRequests], pools: Sequence[Pool], node: NodeInfo, allocator: "Allocator"
+    ) -> None:
         self._claims, self._pools, self._node, self._allocator = wanted, pools, node, allocator
         self._features, self._selectors = allocator.rules, allocator.selectors
         self._candidates = list(_candidates(pool for pool in pools if pool.usable))
@@ -82,7 +84,7 @@ class Search:
         """Return whether all claims can be served; raise AllocationError or SearchTimeout."""
         least = sum(self._count_minimum_devices(index) for index in range(len(self._claims)))
         # The search recurses once per device, deeper than Python's default limit for large claims.
-        with room_for(least) if least > _DEFAULT_DEPTH_DEVICES_MAX else nullcontext():
+        with raised_recursion_limit(least) if least > _DEFAULT_DEPTH_DEVICES_MAX else nullcontext():
             try:
                 return self._allocate_claim(0)
             except _TooManyDevices:
@@ -104,7 +106,7 @@ class Search:
         least = sum(min(map(self._num_devices, alternatives)) for alternatives in wanted.requests)
         if least > DEVICES_MAX:
             text = f"number of requested devices {least} exceeds the claim limit of {DEVICES_MAX}"
-            raise Unserviceable(f"claim {wanted.name}: {text}")
+            raise AllocationError(f"claim {wanted.name}: {text}")
         return least
 
     def _find_all_devices(self, claim: int, request: Request) -> list[Candidate]:
@@ -113,11 +115,12 @@ class Search:
             if not pool.usable:
                 state = "being updated" if pool.incomplete else "invalid"
                 text = f"asks for all devices, but resource pool {pool.id} is currently {state}"
-                raise Unserviceable(f"claim {name}, request {request.name}: {text}")
+                raise AllocationError(f"claim {name}, request {request.name}: {text}")
         return [
             candidate
             for candidate in self._candidates
-            if self._is_selectable(claim, request, candidate) and self.choice.could_have_room(request, candidate.device)
+            if self._is_selectable(claim, request, candidate)
+            and self.choice.could_have_capacity(request, candidate.device)
         ]
 
     def _num_devices(self, request: Request) -> int:
@@ -209,7 +212,7 @@ class Search:
         # upstream: "all devices" that violate a constraint can never be allocated, so the claim fails on every node.
         if self.choice.violated:
             text = f"cannot add device {candidate.device.id} because a claim constraint would not be satisfied"
-            raise Unserviceable(f"claim {self._claims[claim].name}, request {request.name}: {text}")
+            raise AllocationError(f"claim {self._claims[claim].name}, request {request.name}: {text}")
         return False
 
     def _continue_or_return(self, claim: int, index: int, request: Request, number: int, start: int) -> bool:
@@ -244,7 +247,7 @@ class Search:
     def _count_step(self) -> None:
         self._steps += 1
         if self._steps > _STEPS_MAX and self._features.limited:
-            raise OutOfTime
+            raise SearchTimeout
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from mockkube.features.versions import Version
 from mockkube.matching.cel.device_selection import matches, selector
 from mockkube.scheduler.plugins.dynamic_resources.devices import Device, Verdict
-from mockkube.scheduler.plugins.dynamic_resources.requests import Request, Unserviceable
+from mockkube.scheduler.plugins.dynamic_resources.requests import AllocationError, Request
 from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
 
 
@@ -16,7 +16,7 @@ class Selectors:
     """Evaluates selectors; each expression is evaluated once per device."""
 
     def __init__(self, rules: Rules) -> None:
-        self._shared, self._lists = rules.shared_capacity, rules.list_selectors
+        self._shared, self._lists = rules.consumable_capacity, rules.list_selectors
         self._names_devices = rules.version >= Version(1, 37)
 
     def take(self, claim: str, request: Request, device: Device) -> bool:
@@ -35,7 +35,7 @@ class Selectors:
             # Runtime errors are cached, too: the same device gives the same error.
             if isinstance(verdict, str):
                 place = f" on device {device.id}" if self._names_devices else ""
-                raise Unserviceable(f"{owner}: selector #{index}{place}: CEL runtime error: {verdict}")
+                raise AllocationError(f"{owner}: selector #{index}{place}: CEL runtime error: {verdict}")
             if not verdict:
                 return False
         return True
@@ -43,5 +43,5 @@ class Selectors:
     def _evaluate(self, where: str, expression: str, device: Device) -> Verdict:
         compiled = selector(expression, shared=self._shared, lists=self._lists)
         if compiled.error is not None:
-            raise Unserviceable(f"{where}: CEL compile error: {compiled.error}")
+            raise AllocationError(f"{where}: CEL compile error: {compiled.error}")
         return matches(compiled, device.id.driver, device.obj, lists=self._lists)

@@ -6,16 +6,16 @@ upstream 1.36: dynamic-resource-allocation/resourceslice/tracker/tracker.go
 from collections.abc import Mapping, Sequence
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Caches, Change, ListWatch
+from mockkube.client.cache import Change, Informer, InformerFactory
 from mockkube.client.protocol import key_of
 from mockkube.matching.node_selectors import LabelOperator
 from mockkube.scheduler.plugins.dynamic_resources.devices import PoolId, Slice, TaintRulesOfPool
 
 
-class Slices:
+class ResourceSliceTracker:
     """All ResourceSlices. `generation` grows with every change, so that results can be cached by it."""
 
-    def __init__(self, caches: Caches, operators: Mapping[str, LabelOperator], *, taint_rules: bool) -> None:
+    def __init__(self, caches: InformerFactory, operators: Mapping[str, LabelOperator], *, taint_rules: bool) -> None:
         self._operators = operators
         self._objects: dict[str, ReadOnlyObject] = {}
         self._compiled: dict[str, Slice] = {}
@@ -24,7 +24,7 @@ class Slices:
         self._by_pool: dict[PoolId, list[Slice]] = {}
         self._stale = False
         self.generation = 0
-        self._taint_rules: ListWatch | None = caches.of("DeviceTaintRule") if taint_rules else None
+        self._taint_rules: Informer | None = caches.of("DeviceTaintRule") if taint_rules else None
         caches.of("ResourceSlice").subscribe(self._on_slice_change)
         if self._taint_rules is not None:
             self._taint_rules.subscribe(self._on_taint_rule_change)

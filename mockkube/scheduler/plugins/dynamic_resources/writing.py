@@ -24,7 +24,7 @@ _KIND: Final = "ResourceClaim"
 _ATTEMPTS_MAX: Final = 5
 
 
-class WriteFailed(Exception):
+class ClaimWriteError(Exception):
     """Raised when a claim cannot be written as decided; the pod is scheduled again."""
 
 
@@ -46,12 +46,12 @@ class ClaimWriter:
             return
         promised = note.promised_uid if extended else claim["metadata"]["uid"]
         try:
-            if extended and not note.extended_written:
+            if extended and not note.is_extended_claim_written:
                 claim = note.claims[index] = await self._create_extended_claim(note, node_name)
             claim = await self._write_with_retries(claim, allocation, pod)
-        except (ApiError, WriteFailed) as error:
+        except (ApiError, ClaimWriteError) as error:
             self.ledger.withdraw(promised, key_of(note.claims[index]))
-            raise WriteFailed(error.message if isinstance(error, ApiError) else str(error)) from None
+            raise ClaimWriteError(error.message if isinstance(error, ApiError) else str(error)) from None
         self.ledger.written(claim, promised)
         if extended:
             await self._patch_pod_status(note, claim, pod, node_name)
@@ -92,7 +92,7 @@ class ClaimWriter:
         """Undo what was written for a pod that is not bound after all."""
         for index, claim in enumerate(note.claims):
             if note.is_extended(index):
-                if note.extended_written:
+                if note.is_extended_claim_written:
                     await self.delete(claim)
             elif allocation_of(claim) is not None and reserved_for(claim, pod):
                 await self.unreserve(claim, pod)
@@ -100,14 +100,14 @@ class ClaimWriter:
     async def _create_extended_claim(self, note: Note, node_name: str) -> ReadOnlyObject:
         node_allocation = note.on_node.get(node_name)
         if node_allocation is None or node_allocation.extended is None:
-            raise WriteFailed(f"extended resource claim not found for node {node_name}")
+            raise ClaimWriteError(f"extended resource claim not found for node {node_name}")
         claim = node_allocation.extended
         metadata = {name: value for name, value in claim["metadata"].items() if name not in ("name", "uid")}
         try:
             return await self.client.create(_KIND, {**claim, "metadata": metadata})
         except ApiError as error:
             name = f"{metadata['namespace']}/"
-            raise WriteFailed(f"create claim for extended resources {name}: {error.message}") from None
+            raise ClaimWriteError(f"create claim for extended resources {name}: {error.message}") from None
 
     async def _write_with_retries(
         self, claim: ReadOnlyObject, allocation: Object | None, pod: PodInfo
@@ -122,17 +122,17 @@ class ClaimWriter:
             try:
                 claim = await self.client.get(_KIND, key_of(claim))
             except NotFound as error:
-                raise WriteFailed(f"get updated claim {key_of(claim)} after conflict: {error.message}") from None
+                raise ClaimWriteError(f"get updated claim {key_of(claim)} after conflict: {error.message}") from None
         raise AssertionError("the last attempt returns or raises")
 
     async def _write_status(self, claim: ReadOnlyObject, allocation: Object | None, pod: PodInfo) -> ReadOnlyObject:
         name = key_of(claim)
         if claim["metadata"].get("deletionTimestamp"):
-            raise WriteFailed(f"claim {name} got deleted in the meantime")
+            raise ClaimWriteError(f"claim {name} got deleted in the meantime")
         if allocation is not None:
             # After a conflict the claim is checked again: another scheduler may have allocated it.
             if allocation_of(claim) is not None:
-                raise WriteFailed(f"claim {name} got allocated elsewhere in the meantime")
+                raise ClaimWriteError(f"claim {name} got allocated elsewhere in the meantime")
             # The finalizer comes first, so that an allocated claim can never be deleted without being deallocated.
             claim = await self._add_finalizer(claim)
         status = self._build_status(claim, allocation, pod)
@@ -142,7 +142,7 @@ class ClaimWriter:
             raise
         except ApiError as error:
             doing = "add allocation and reservation" if allocation is not None else "add reservation"
-            raise WriteFailed(f"{doing} to claim {name}: {error.message}") from None
+            raise ClaimWriteError(f"{doing} to claim {name}: {error.message}") from None
 
     async def _add_finalizer(self, claim: ReadOnlyObject) -> ReadOnlyObject:
         metadata = claim["metadata"]
@@ -155,7 +155,7 @@ class ClaimWriter:
         except Conflict:
             raise
         except ApiError as error:
-            raise WriteFailed(f"add finalizer to claim {key_of(claim)}: {error.message}") from None
+            raise ClaimWriteError(f"add finalizer to claim {key_of(claim)}: {error.message}") from None
 
     def _build_status(self, claim: ReadOnlyObject, allocation: Object | None, pod: PodInfo) -> Object:
         status = dict(claim.get("status") or {})
@@ -165,7 +165,7 @@ class ClaimWriter:
         status["reservedFor"] = [*(status.get("reservedFor") or ()), user]
         if self.rules.binding_conditions:
             if "allocation" not in status:
-                raise WriteFailed(f"claim {key_of(claim)} got deallocated elsewhere in the meantime")
+                raise ClaimWriteError(f"claim {key_of(claim)} got deallocated elsewhere in the meantime")
             stamp = {"allocationTimestamp": render_time(self.clock.now())}
             status["allocation"] = {**stamp, **status["allocation"]}
         return status
@@ -175,10 +175,10 @@ class ClaimWriter:
         mappings = note.on_node[node_name].mappings if node_name in note.on_node else ()
         if not mappings:
             text = f"no update of pod {pod.key} ExtendedResourceClaimStatus"
-            raise WriteFailed(f"nil or empty request mappings, {text}")
+            raise ClaimWriteError(f"nil or empty request mappings, {text}")
         status = {"resourceClaimName": claim["metadata"]["name"], "requestMappings": list(mappings)}
         patch = {"metadata": {"uid": pod.uid}, "status": {"extendedResourceClaimStatus": status}}
         try:
             await self.client.patch("Pod", pod.key, patch, media=PatchType.STRATEGIC, subresource="status")
         except ApiError as error:
-            raise WriteFailed(f"update pod {pod.key} ExtendedResourceClaimStatus: {error.message}") from None
+            raise ClaimWriteError(f"update pod {pod.key} ExtendedResourceClaimStatus: {error.message}") from None

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.plugins.domain_counts import Contribution, Counts, CountsByQuestion, Read
+from mockkube.scheduler.plugins.domain_counts import Contribution, ContributionReader, Counts, DomainCountsCache
 from mockkube.scheduler.plugins.inter_pod_affinity.terms import (
     NO_TERMS,
     Labels,
     PodTerms,
     Term,
     WeightedTerm,
-    all_mean,
+    matches_all,
     terms_of,
 )
 
@@ -23,29 +23,31 @@ class AffinityCounts:
 
     def __init__(self, nodes: Nodes, hard_weight: int) -> None:
         self._hard_weight = hard_weight
-        self._matching = CountsByQuestion[int](nodes)
-        self._anti_affinity = CountsByQuestion[Term](nodes)
-        self._preferred = CountsByQuestion[WeightedTerm](nodes)
+        self._matching = DomainCountsCache[int](nodes)
+        self._anti_affinity = DomainCountsCache[Term](nodes)
+        self._preferred = DomainCountsCache[WeightedTerm](nodes)
 
-    def meant_by_all(self, terms: tuple[Term, ...], nodes: Nodes) -> Sequence[tuple[Term, Counts]]:
+    def matching_all(self, terms: tuple[Term, ...], nodes: Nodes) -> Sequence[tuple[Term, Counts]]:
         """Return, for each term, the pods in its domains that all terms match."""
 
         def read(node: NodeInfo) -> Iterable[Contribution[int]]:
-            pods = sum(all_mean(terms, pod.namespace, pod.labels) for pod in node.pods.values())
+            pods = sum(matches_all(terms, pod.namespace, pod.labels) for pod in node.pods.values())
             return _contributions(((term, pods) for term in terms), node.labels) if pods else ()
 
         return self._counts_by_term("all", terms, nodes, read)
 
-    def meant_by_each(self, terms: tuple[Term, ...], nodes: Nodes) -> Sequence[tuple[Term, Counts]]:
+    def matching_each(self, terms: tuple[Term, ...], nodes: Nodes) -> Sequence[tuple[Term, Counts]]:
         """Return, for each term, the pods in its domains that it matches."""
 
         def read(node: NodeInfo) -> Iterable[Contribution[int]]:
-            return _contributions(((term, term.pods_on(node)) for term in terms), node.labels) if node.pods else ()
+            return (
+                _contributions(((term, term.count_pods_on(node)) for term in terms), node.labels) if node.pods else ()
+            )
 
         return self._counts_by_term("each", terms, nodes, read)
 
     def _counts_by_term(
-        self, how: str, terms: tuple[Term, ...], nodes: Nodes, read: Read[int]
+        self, how: str, terms: tuple[Term, ...], nodes: Nodes, read: ContributionReader[int]
     ) -> Sequence[tuple[Term, Counts]]:
         if not terms:
             return ()
@@ -70,11 +72,11 @@ class AffinityCounts:
 
 def _pods_by_terms(node: NodeInfo) -> Iterable[tuple[PodTerms, int]]:
     """Return the terms of the pods on a node, with the number of pods that have them."""
-    terms_of_pods = [terms for terms in map(readable_terms, node.pods.values()) if terms is not NO_TERMS]
+    terms_of_pods = [terms for terms in map(terms_or_none, node.pods.values()) if terms is not NO_TERMS]
     return Counter(terms_of_pods).items() if terms_of_pods else ()
 
 
-def readable_terms(pod: PodInfo) -> PodTerms:
+def terms_or_none(pod: PodInfo) -> PodTerms:
     """Return the terms of an existing pod; none if they cannot be parsed."""
     try:
         return terms_of(pod)

@@ -8,9 +8,16 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
-from mockkube.scheduler.framework.events import ClusterEvent, is_about
+from mockkube.scheduler.framework.events import ClusterEvent, is_update_of
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.plugins.inter_pod_affinity.terms import NO_LABELS, Labels, Term, all_mean, any_means, terms_of
+from mockkube.scheduler.plugins.inter_pod_affinity.terms import (
+    NO_LABELS,
+    Labels,
+    Term,
+    matches_all,
+    matches_any,
+    terms_of,
+)
 
 # From this version on these count, too: the pod's own labels, nominated pods, and anti-affinity of deleted pods.
 _EXISTING_ANTI_AFFINITY_SINCE: Final = Version(1, 36)
@@ -18,28 +25,28 @@ _EXISTING_ANTI_AFFINITY_SINCE: Final = Version(1, 36)
 _ANY_ANTI_AFFINITY_TERM_SINCE: Final = Version(1, 37)
 
 
-def pod_change_helps(pod: PodInfo, event: ClusterEvent, version: Version) -> bool:
+def is_schedulable_after_pod_change(pod: PodInfo, event: ClusterEvent, version: Version) -> bool:
     """Return whether a pod change may help a pod that was rejected.
 
     A pod that matches affinity was added, one that matches anti-affinity was deleted, or labels changed to that effect.
     """
     both_ways = version >= _EXISTING_ANTI_AFFINITY_SINCE
-    matches = any_means if version >= _ANY_ANTI_AFFINITY_TERM_SINCE else all_mean
-    if both_ways and event.old is not None and is_about(pod, event):
+    matches = matches_any if version >= _ANY_ANTI_AFFINITY_TERM_SINCE else matches_all
+    if both_ways and event.old is not None and is_update_of(pod, event):
         return True
     old, new = _pod_on_node(event.old, nominated=both_ways), _pod_on_node(event.new, nominated=both_ways)
     if (event.old is not None and old is None) or (event.new is not None and new is None):
         return False
     wanted, unwanted = terms_of(pod).affinity, terms_of(pod).anti_affinity
     if old is None:
-        return new is not None and _matches(all_mean, wanted, new)
+        return new is not None and _matches(matches_all, wanted, new)
     if new is None:
         return _matches(matches, unwanted, old) or (both_ways and _matches(matches, terms_of(old).anti_affinity, pod))
-    starts_to_match = not _matches(all_mean, wanted, old) and _matches(all_mean, wanted, new)
+    starts_to_match = not _matches(matches_all, wanted, old) and _matches(matches_all, wanted, new)
     return starts_to_match or (_matches(matches, unwanted, old) and not _matches(matches, unwanted, new))
 
 
-def node_change_helps(pod: PodInfo, event: ClusterEvent) -> bool:
+def is_schedulable_after_node_change(pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether a node joined a domain of an affinity term, or left one of an anti-affinity term."""
     if event.new is None:
         return False

@@ -9,14 +9,14 @@ from typing import Final, NamedTuple
 
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
 from mockkube.scheduler.framework.interface import (
     SCORE_MAX,
     Context,
     CycleState,
     FilterPlugin,
-    PreFiltered,
     PreFilterPlugin,
+    PreFilterResult,
     PreScorePlugin,
     ScorePlugin,
     Slot,
@@ -25,9 +25,12 @@ from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 from mockkube.scheduler.plugins.domain_counts import Counts
-from mockkube.scheduler.plugins.inter_pod_affinity.counts import AffinityCounts, readable_terms
-from mockkube.scheduler.plugins.inter_pod_affinity.hints import node_change_helps, pod_change_helps
-from mockkube.scheduler.plugins.inter_pod_affinity.terms import Labels, Namespaces, Term, all_mean, terms_of
+from mockkube.scheduler.plugins.inter_pod_affinity.counts import AffinityCounts, terms_or_none
+from mockkube.scheduler.plugins.inter_pod_affinity.hints import (
+    is_schedulable_after_node_change,
+    is_schedulable_after_pod_change,
+)
+from mockkube.scheduler.plugins.inter_pod_affinity.terms import Labels, Namespaces, Term, matches_all, terms_of
 from mockkube.scheduler.plugins.inter_pod_affinity.topology_counts import Pairs
 
 _NAME: Final = "InterPodAffinity"
@@ -58,21 +61,21 @@ class _Rules:
     def clone(self) -> "_Rules":
         return replace(self, near=self.near.clone(), far=self.far.clone(), unwelcome=self.unwelcome.clone())
 
-    def concern(self, pod: PodInfo, other: PodInfo) -> bool:
+    def is_affected_by(self, pod: PodInfo, other: PodInfo) -> bool:
         """Return whether another pod counts for one of the terms."""
-        refusing = readable_terms(other).anti_affinity
+        refusing = terms_or_none(other).anti_affinity
         return (
             any(term.means(pod.namespace, pod.labels, self.of_namespace) for term in refusing)
-            or all_mean(self.affinity, other.namespace, other.labels)
+            or matches_all(self.affinity, other.namespace, other.labels)
             or any(term.means(other.namespace, other.labels) for term in self.anti_affinity)
         )
 
     def suppose(self, pod: PodInfo, other: PodInfo, labels: Labels, change: int) -> None:
         """Add or remove another pod on a node with these labels."""
-        refusing = readable_terms(other).anti_affinity
+        refusing = terms_or_none(other).anti_affinity
         met = (term for term in refusing if term.means(pod.namespace, pod.labels, self.of_namespace))
         self.unwelcome.suppose(met, labels, change)
-        if all_mean(self.affinity, other.namespace, other.labels):
+        if matches_all(self.affinity, other.namespace, other.labels):
             self.near.suppose(self.affinity, labels, change)
         met = (term for term in self.anti_affinity if term.means(other.namespace, other.labels))
         self.far.suppose(met, labels, change)
@@ -104,33 +107,33 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._ignores_existing_preferences = bool(args.get("ignorePreferredTermsOfExistingPods"))
         self._counts = AffinityCounts(context.nodes, args["hardPodAffinityWeight"])
 
-    def interests(self) -> Sequence[Interest]:
+    def interests(self) -> Sequence[ClusterEventWithHint]:
         """Register for pods and labels of pods, the pod itself included, and for nodes and their labels."""
         return (
-            Interest(
+            ClusterEventWithHint(
                 Subject.ASSIGNED_POD,
                 Action.ADD | Action.POD_LABEL | Action.DELETE,
                 self._is_schedulable_after_pod_change,
             ),
-            Interest(Subject.UNSCHEDULED_POD, Action.POD_LABEL, self._is_schedulable_after_pod_change),
-            Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL, _is_schedulable_after_node_change),
+            ClusterEventWithHint(Subject.UNSCHEDULED_POD, Action.POD_LABEL, self._is_schedulable_after_pod_change),
+            ClusterEventWithHint(Subject.NODE, Action.ADD | Action.NODE_LABEL, _is_schedulable_after_node_change),
         )
 
     def _is_schedulable_after_pod_change(self, pod: PodInfo, event: ClusterEvent) -> bool:
         try:
-            return pod_change_helps(pod, event, self._version)
+            return is_schedulable_after_pod_change(pod, event, self._version)
         # The pod is tried again, so that its status shows the error.
         except BadSelector:
             return True
 
     # Filtering
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
         """Count pods by domain; skip pods that neither have terms nor match those of existing pods."""
         try:
             terms = terms_of(pod)
         except BadSelector as error:
-            return PreFiltered(Status.unresolvable(f"parsing pod: {error}"))
+            return PreFilterResult(Status.unresolvable(f"parsing pod: {error}"))
         of_namespace = self._namespaces.labels(pod.namespace)
         repelling = [
             (term, counts)
@@ -138,14 +141,14 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             if term.means(pod.namespace, pod.labels, of_namespace)
         ]
         if not repelling and not terms.affinity and not terms.anti_affinity:
-            return PreFiltered(SKIP)
+            return PreFilterResult(SKIP)
         wanted, unwanted = (
             tuple(dict.fromkeys(self._namespaces.resolve(one))) for one in (terms.affinity, terms.anti_affinity)
         )
-        near = Pairs(self._counts.meant_by_all(wanted, nodes))
-        far = Pairs(self._counts.meant_by_each(unwanted, nodes))
+        near = Pairs(self._counts.matching_all(wanted, nodes))
+        far = Pairs(self._counts.matching_each(unwanted, nodes))
         state.put(_PRE_FILTER_STATE, _Rules(wanted, near, unwanted, far, Pairs(repelling), of_namespace))
-        return PreFiltered()
+        return PreFilterResult()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Check affinity, then anti-affinity of the pod, then anti-affinity of existing pods."""
@@ -158,7 +161,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         near, far, unwelcome = filter_state.near.tables, filter_state.far.tables, filter_state.unwelcome.tables
         # upstream: the first pod of a group whose affinity matches itself may run in any domain, or none could ever
         # start.
-        is_first = filter_state.near.empty() and all_mean(filter_state.affinity, pod.namespace, pod.labels)
+        is_first = filter_state.near.empty() and matches_all(filter_state.affinity, pod.namespace, pod.labels)
 
         def judge(node: NodeInfo) -> Status:  # hot: per pod and node
             labels, is_near = node.labels, True
@@ -179,9 +182,9 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
         return judge
 
-    def is_moved(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
+    def is_affected_by(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
         """Return whether a term of either pod matches the other."""
-        return (filter_state := state.get(_PRE_FILTER_STATE)) is None or filter_state.concern(pod, other)
+        return (filter_state := state.get(_PRE_FILTER_STATE)) is None or filter_state.is_affected_by(pod, other)
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         """Count a pod that a dry run adds."""
@@ -206,7 +209,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         if self._ignores_existing_preferences and not own:
             return SKIP
         resolved = self._namespaces.resolve(term for term, _ in own)
-        counted_terms = zip(self._counts.meant_by_each(resolved, self._nodes), own, strict=True)
+        counted_terms = zip(self._counts.matching_each(resolved, self._nodes), own, strict=True)
         attractions = [
             _WeightedCounts(term.topology_key, counts, weight) for (term, counts), (_, weight) in counted_terms
         ]
@@ -246,7 +249,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
 def _is_schedulable_after_node_change(pod: PodInfo, event: ClusterEvent) -> bool:
     try:
-        return node_change_helps(pod, event)
+        return is_schedulable_after_node_change(pod, event)
     except BadSelector:
         return True
 

@@ -13,7 +13,7 @@ import orjson
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED
 from mockkube.api.selectors.labels import EVERYTHING, NOTHING, LabelSelector, from_label_selector
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Caches
+from mockkube.client.cache import InformerFactory
 from mockkube.client.protocol import Key
 from mockkube.features.versions import Version
 from mockkube.scheduler.framework.node_info import NodeInfo
@@ -59,7 +59,7 @@ class Term:
             return False
         return self.selector.matches(labels)
 
-    def pods_on(self, node: NodeInfo) -> int:
+    def count_pods_on(self, node: NodeInfo) -> int:
         """Return the number of pods on a node that the term matches."""
         return node.load(self, self._count) if node.pods else 0
 
@@ -92,12 +92,12 @@ def terms_of(pod: PodInfo) -> PodTerms:
     return pod.part(PodTerms, _compile_terms)
 
 
-def all_mean(terms: Sequence[Term], namespace: str, labels: Labels) -> bool:
+def matches_all(terms: Sequence[Term], namespace: str, labels: Labels) -> bool:
     """Return whether all terms match a pod; without terms there is no match."""
     return bool(terms) and all(term.means(namespace, labels) for term in terms)
 
 
-def any_means(terms: Sequence[Term], namespace: str, labels: Labels) -> bool:
+def matches_any(terms: Sequence[Term], namespace: str, labels: Labels) -> bool:
     """Return whether some term matches a pod."""
     return any(term.means(namespace, labels) for term in terms)
 
@@ -135,7 +135,7 @@ def _compile_term(term: ReadOnlyObject, namespace: str) -> Term:
 class Namespaces:
     """Namespaces of the cluster, for terms with a namespace selector."""
 
-    def __init__(self, caches: Caches, version: Version) -> None:
+    def __init__(self, caches: InformerFactory, version: Version) -> None:
         self._informer = caches.of("Namespace")
         self._listed_only = version >= _LISTED_NAMESPACES_ONLY_SINCE
 

@@ -13,7 +13,7 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.scheduler.framework.interface import SCORE_MAX
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_requests import PodRequests
-from mockkube.scheduler.framework.scores import broken_line
+from mockkube.scheduler.framework.scores import build_broken_linear_function
 
 _UTILIZATION_MAX: Final = 100
 # Resources with default requests for containers that have none.
@@ -33,7 +33,7 @@ Scorer = Callable[[Sequence[Share]], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Allocation:
+class ResourceAllocation:
     """Resources of a scoring strategy, and whether default requests count."""
 
     weights: tuple[tuple[str, int], ...]
@@ -51,12 +51,14 @@ class Allocation:
             for name, _ in self.weights
         )
 
-    def with_pod(self, requests: Sequence[int], node: NodeInfo) -> list[Share]:
+    def shares_with_pod(self, requests: Sequence[int], node: NodeInfo) -> list[Share]:
         """Return the node's resources with the pod added; extended resources only if the pod requests them."""
         shares = []
         for (name, weight), amount in zip(self.weights, requests, strict=True):
             # upstream: an extended resource that the pod does not request does not influence the score.
-            capacity = 0 if name == "pods" or (amount == 0 and is_scalar(name)) else node.allocatable.amount(name)
+            capacity = (
+                0 if name == "pods" or (amount == 0 and is_scalar_resource(name)) else node.allocatable.amount(name)
+            )
             if capacity:
                 counted = self.nonzero and name in _WITH_DEFAULT_REQUESTS
                 allocated = (node.requested_nonzero if counted else node.requested).amount(name)
@@ -64,7 +66,7 @@ class Allocation:
         return shares
 
 
-def is_scalar(name: str) -> bool:
+def is_scalar_resource(name: str) -> bool:
     """Return whether a resource is none of the four that every node has."""
     return "/" in name or name.startswith(("hugepages-", "attachable-volumes-"))
 
@@ -96,7 +98,7 @@ def _most_allocated(shares: Sequence[Share]) -> int:
 
 
 def _requested_to_capacity_ratio(shape: Sequence[Any]) -> Scorer:
-    line = broken_line(shape)
+    line = build_broken_linear_function(shape)
 
     def score(shares: Sequence[Share]) -> int:
         total = weights = 0

@@ -14,7 +14,7 @@ from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import RequestReader
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
-from mockkube.scheduler.plugins.node_resources.allocation import Allocation
+from mockkube.scheduler.plugins.node_resources.allocation import ResourceAllocation
 
 # Before this version only the balance with the pod counted, not the change that it makes.
 _SCORES_CHANGE_SINCE: Final = Version(1, 36)
@@ -28,7 +28,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
         self._reader = RequestReader(context.caps)
-        self._allocation = Allocation.read(args["resources"], nonzero=False)
+        self._allocation = ResourceAllocation.read(args["resources"], nonzero=False)
         self._scores_change = context.caps.version >= _SCORES_CHANGE_SINCE
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
@@ -37,7 +37,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the score for the change of the balance; 75 means no change."""
-        shares = self._allocation.with_pod(self._pod_requests(pod), node)
+        shares = self._allocation.shares_with_pod(self._pod_requests(pod), node)
         after = _balance([min(share.requested / share.capacity, 1.0) for share in shares])
         if not self._scores_change:
             return after

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from mockkube.api.kinds.core.pod.containers.resources import is_extended
-from mockkube.api.requests import RequestRules, nonzero_requests, pod_requests
+from mockkube.api.requests import RequestRules, calculate_nonzero_requests, pod_requests
 from mockkube.api.resources import Resources
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject, is_about
+from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject, is_update_of
 from mockkube.scheduler.framework.interface import (
     Context,
     CycleState,
     FilterPlugin,
-    PreFiltered,
     PreFilterPlugin,
+    PreFilterResult,
     PreScorePlugin,
     Scope,
     ScorePlugin,
@@ -27,8 +27,8 @@ from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import PodRequests, RequestReader
 from mockkube.scheduler.framework.status import SUCCESS, Status
-from mockkube.scheduler.plugins.device_resources import DeviceResources, class_resources
-from mockkube.scheduler.plugins.node_resources.allocation import Allocation, strategy
+from mockkube.scheduler.plugins.device_resources import ExtendedResourceClasses, extended_resources_of_class
+from mockkube.scheduler.plugins.node_resources.allocation import ResourceAllocation, strategy
 
 # From this version on a request larger than the whole node is unresolvable: no eviction would help.
 _UNRESOLVABLE_SINCE: Final = Version(1, 34)
@@ -50,7 +50,7 @@ class _InsufficientResource:
         return "Too many pods" if self.resource == "pods" else f"Insufficient {self.resource}"
 
     @property
-    def hopeless(self) -> bool:
+    def is_unresolvable(self) -> bool:
         """True if the pod would not fit on the empty node; the number of pods does not count."""
         return self.resource != "pods" and self.requested > self.capacity
 
@@ -73,26 +73,30 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
         self._reader, self._rules = RequestReader(context.caps), RequestRules.of(context.caps)
-        self._resource_classes = DeviceResources.of(context)
+        self._resource_classes = ExtendedResourceClasses.of(context)
         self._ignored = frozenset(args.get("ignoredResources") or ())
         self._ignored_groups = frozenset(args.get("ignoredResourceGroups") or ())
         self._reports_unresolvable = context.caps.version >= _UNRESOLVABLE_SINCE
         self._supports_resize = context.caps.enabled(_RESIZE_GATE)
-        self._allocation = Allocation.read(args["scoringStrategy"]["resources"], nonzero=True)
+        self._allocation = ResourceAllocation.read(args["scoringStrategy"]["resources"], nonzero=True)
         self._score = strategy(args["scoringStrategy"])
 
-    def interests(self) -> Sequence[Interest]:
+    def interests(self) -> Sequence[ClusterEventWithHint]:
         """Register for deleted or shrunken pods, new or grown nodes, and classes that back extended resources."""
         scale_down = Action.POD_SCALE_DOWN if self._supports_resize else Action(0)
         events = [
-            Interest(Subject.ASSIGNED_POD, Action.DELETE | scale_down, self._is_schedulable_after_pod_event),
-            Interest(Subject.NODE, Action.ADD | Action.NODE_ALLOCATABLE, self._is_schedulable_after_node_change),
+            ClusterEventWithHint(
+                Subject.ASSIGNED_POD, Action.DELETE | scale_down, self._is_schedulable_after_pod_event
+            ),
+            ClusterEventWithHint(
+                Subject.NODE, Action.ADD | Action.NODE_ALLOCATABLE, self._is_schedulable_after_node_change
+            ),
         ]
         if self._supports_resize:
-            events.append(Interest(Subject.UNSCHEDULED_POD, scale_down, is_about))
+            events.append(ClusterEventWithHint(Subject.UNSCHEDULED_POD, scale_down, is_update_of))
         if self._resource_classes.known:
             events.append(
-                Interest(
+                ClusterEventWithHint(
                     Subject.DEVICE_CLASS, Action.ADD | Action.UPDATE, self._is_schedulable_after_device_class_event
                 )
             )
@@ -100,15 +104,15 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     # Filtering
 
-    def scope_of(self, pod: PodInfo) -> Scope:
+    def scope_for(self, pod: PodInfo) -> Scope:
         """Return CLUSTER where device classes may back the resources of the pod."""
         if self._resource_classes.known and self._reader.read(pod).total.scalars:
             return Scope.CLUSTER
         return Scope.LOAD
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
         """Filter for every pod: even one without requests adds to the number of pods."""
-        return PreFiltered()
+        return PreFilterResult()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:  # hot: per pod and changed node
         """Reject nodes without enough free resources, and report each insufficient resource."""
@@ -133,7 +137,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def _reject(self, shortages: Sequence[_InsufficientResource]) -> Status:
         reasons = [shortage.reason for shortage in shortages]
         facts = [shortage.facts for shortage in shortages]
-        if self._reports_unresolvable and any(shortage.hopeless for shortage in shortages):
+        if self._reports_unresolvable and any(shortage.is_unresolvable for shortage in shortages):
             return Status.unresolvable(*reasons, shortages=facts)
         return Status.unschedulable(*reasons, shortages=facts)
 
@@ -144,7 +148,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def _is_backed_by_devices(self, name: str, node: NodeInfo) -> bool:
         # A node that has some of the resource itself serves it by its device plugin; devices replace it elsewhere.
-        return node.allocatable.amount(name) == 0 and self._resource_classes.stand_for(name)
+        return node.allocatable.amount(name) == 0 and self._resource_classes.has_class(name)
 
     # Scoring
 
@@ -155,7 +159,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the strategy's score of the node with the pod added."""
         requests = pod.part((self, "score"), lambda info: self._allocation.of_pod(_scoring_requests(info)))
-        return self._score(self._allocation.with_pod(requests, node))
+        return self._score(self._allocation.shares_with_pod(requests, node))
 
     # Hints
 
@@ -198,14 +202,14 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         """Return whether a device class starts to back a resource that the pod requests."""
         if event.new is None:
             return False
-        resources = class_resources(event.new)
+        resources = extended_resources_of_class(event.new)
         if event.old is not None:
-            resources = tuple(name for name in resources if name not in class_resources(event.old))
+            resources = tuple(name for name in resources if name not in extended_resources_of_class(event.old))
         return any(name in self._reader.read(pod).total.scalars for name in resources)
 
 
 def _scoring_requests(pod: PodInfo) -> PodRequests:
-    return PodRequests(pod_requests(pod.obj, _SCORING_RULES), nonzero_requests(pod.obj, _SCORING_RULES))
+    return PodRequests(pod_requests(pod.obj, _SCORING_RULES), calculate_nonzero_requests(pod.obj, _SCORING_RULES))
 
 
 def _insufficient_resources(wanted: Resources, node: NodeInfo, names: Iterable[str]) -> Iterator[_InsufficientResource]:

@@ -10,7 +10,7 @@ from typing import Final
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import EVERYTHING, LabelSelector, Operator, Requirement, from_label_selector
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Caches
+from mockkube.client.cache import InformerFactory
 from mockkube.client.protocol import Key
 from mockkube.features.capabilities import Capabilities
 from mockkube.scheduler.framework.node_info import NodeInfo
@@ -51,7 +51,7 @@ class Constraint:
         """Return whether a pod with these labels is counted."""
         return self.selector.matches(labels)
 
-    def pods_on(self, node: NodeInfo) -> int:
+    def count_pods_on(self, node: NodeInfo) -> int:
         """Return the number of counted pods on a node, without terminating ones; an empty selector counts none."""
         return 0 if self.selector.empty else node.load(self.pods, self._count)
 
@@ -118,7 +118,7 @@ def _with_labels(selector: LabelSelector, labels: Mapping[str, str]) -> LabelSel
 class Defaults:
     """Constraints for pods without their own, with the selectors of their services and controller."""
 
-    def __init__(self, constraints: Sequence[ReadOnlyObject], caches: Caches, able: Able) -> None:
+    def __init__(self, constraints: Sequence[ReadOnlyObject], caches: InformerFactory, able: Able) -> None:
         self._constraints = constraints
         self._able = able
         if constraints:

@@ -8,7 +8,7 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
-from mockkube.scheduler.framework.events import ClusterEvent, is_about
+from mockkube.scheduler.framework.events import ClusterEvent, is_update_of
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.plugins.pod_topology_spread.constraints import Constraint
 
@@ -19,7 +19,9 @@ Constraints = Sequence[Constraint]
 _NOMINATED_COUNT_SINCE: Final = Version(1, 36)
 
 
-def pod_change_helps(constraints: Constraints, pod: PodInfo, event: ClusterEvent, version: Version) -> bool:
+def is_schedulable_after_pod_change(
+    constraints: Constraints, pod: PodInfo, event: ClusterEvent, version: Version
+) -> bool:
     """Return whether a counted pod was added or deleted, or started or stopped being counted."""
     nominated = version >= _NOMINATED_COUNT_SINCE
     if any(obj is not None and not _is_relevant_pod(obj, pod, nominated=nominated) for obj in (event.old, event.new)):
@@ -29,7 +31,7 @@ def pod_change_helps(constraints: Constraints, pod: PodInfo, event: ClusterEvent
         return changed is not None and any(one.selects(_labels(changed)) for one in constraints)
     old, new = event.old, event.new
     if (
-        is_about(pod, event)
+        is_update_of(pod, event)
         and _tolerations(old) != _tolerations(new)
         and any(one.honors_taints for one in constraints)
     ):
@@ -39,7 +41,7 @@ def pod_change_helps(constraints: Constraints, pod: PodInfo, event: ClusterEvent
     )
 
 
-def node_change_helps(constraints: Constraints, event: ClusterEvent) -> bool:
+def is_schedulable_after_node_change(constraints: Constraints, event: ClusterEvent) -> bool:
     """Return whether a domain may have been added or removed, or a node changed its domain or taints."""
     # A node that lacks one of the keys is in no domain of any constraint.
     was_in_domains = event.old is not None and _has_all_keys(event.old, constraints)

@@ -12,16 +12,16 @@ import orjson
 
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.types import ReadOnlyObject
-from mockkube.matching.node_affinity import RequiredNodeAffinity, required_node_affinity
+from mockkube.matching.node_affinity import RequiredNodeAffinity, compile_required_node_affinity
 from mockkube.matching.taints import CompiledToleration, compile_tolerations, find_untolerated
 from mockkube.runtime.component_log import Level, LogLine
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
 from mockkube.scheduler.framework.interface import (
     Context,
     CycleState,
     FilterPlugin,
-    PreFiltered,
     PreFilterPlugin,
+    PreFilterResult,
     PreScorePlugin,
     ScorePlugin,
     Slot,
@@ -29,7 +29,7 @@ from mockkube.scheduler.framework.interface import (
 from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Code, Status
-from mockkube.scheduler.plugins.domain_counts import Contribution, Counts, CountsByQuestion, DomainCounts
+from mockkube.scheduler.plugins.domain_counts import Contribution, Counts, DomainCounts, DomainCountsCache
 from mockkube.scheduler.plugins.pod_topology_spread.constraints import (
     DO_NOT_SCHEDULE,
     HOSTNAME,
@@ -40,10 +40,13 @@ from mockkube.scheduler.plugins.pod_topology_spread.constraints import (
     Defaults,
     compiled,
 )
-from mockkube.scheduler.plugins.pod_topology_spread.hints import node_change_helps, pod_change_helps
-from mockkube.scheduler.plugins.pod_topology_spread.scoring import Part, Scoring
+from mockkube.scheduler.plugins.pod_topology_spread.hints import (
+    is_schedulable_after_node_change,
+    is_schedulable_after_pod_change,
+)
+from mockkube.scheduler.plugins.pod_topology_spread.scoring import Part, PreScoreState
 from mockkube.scheduler.plugins.pod_topology_spread.skew import NAME, Skew
-from mockkube.scheduler.plugins.taint_toleration import KEEPING_AWAY
+from mockkube.scheduler.plugins.taint_toleration import DO_NOT_SCHEDULE_EFFECTS
 
 _FIELD: Final = "topologySpreadConstraints"
 
@@ -61,7 +64,9 @@ class _NodeInclusion:
         """Return whether the constraint counts the pods on a node."""
         if constraint.honors_affinity and not self.affinity.matches(node.labels, node.name):
             return False
-        return not (constraint.honors_taints and find_untolerated(node.taints, self.tolerations, KEEPING_AWAY))
+        return not (
+            constraint.honors_taints and find_untolerated(node.taints, self.tolerations, DO_NOT_SCHEDULE_EFFECTS)
+        )
 
 
 class _Skews:
@@ -88,14 +93,14 @@ _LOG_LINES: Final[Mapping[Code, LogLine]] = {
     ),
 }
 _PRE_FILTER_STATE: Final = Slot[_Skews](NAME)
-_PRE_SCORE_STATE: Final = Slot[Scoring](NAME)
+_PRE_SCORE_STATE: Final = Slot[PreScoreState](NAME)
 
 
 class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Filters nodes by hard constraints, and scores them by soft ones."""
 
     name = NAME
-    logged: ClassVar[Mapping[Code, LogLine]] = _LOG_LINES
+    log_lines: ClassVar[Mapping[Code, LogLine]] = _LOG_LINES
 
     def __init__(self, context: Context, args: ReadOnlyObject) -> None:
         self._dependencies = context
@@ -103,20 +108,20 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         self._system_defaulted = args["defaultingType"] == "System"
         defaults = SYSTEM_DEFAULTS if self._system_defaulted else args.get("defaultConstraints") or ()
         self._defaults = Defaults(defaults, context.caches, self._supported)
-        self._counts = CountsByQuestion[int](context.nodes)
+        self._counts = DomainCountsCache[int](context.nodes)
 
-    def interests(self) -> Sequence[Interest]:
+    def interests(self) -> Sequence[ClusterEventWithHint]:
         """Register for pods and nodes that change counts, and for labels and tolerations of the pod itself."""
         return (
-            Interest(
+            ClusterEventWithHint(
                 Subject.ASSIGNED_POD,
                 Action.ADD | Action.POD_LABEL | Action.DELETE,
                 self._is_schedulable_after_pod_change,
             ),
-            Interest(
+            ClusterEventWithHint(
                 Subject.UNSCHEDULED_POD, Action.POD_LABEL | Action.POD_TOLERATION, self._is_schedulable_after_pod_change
             ),
-            Interest(
+            ClusterEventWithHint(
                 Subject.NODE,
                 Action.ADD | Action.DELETE | Action.NODE_LABEL | Action.NODE_TAINT,
                 self._is_schedulable_after_node_change,
@@ -125,7 +130,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     def _is_schedulable_after_pod_change(self, pod: PodInfo, event: ClusterEvent) -> bool:
         try:
-            return pod_change_helps(
+            return is_schedulable_after_pod_change(
                 self._constraints(pod, DO_NOT_SCHEDULE), pod, event, self._dependencies.caps.version
             )
         # The pod is tried again, so that its status shows the error.
@@ -134,20 +139,20 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     def _is_schedulable_after_node_change(self, pod: PodInfo, event: ClusterEvent) -> bool:
         try:
-            return node_change_helps(self._constraints(pod, DO_NOT_SCHEDULE), event)
+            return is_schedulable_after_node_change(self._constraints(pod, DO_NOT_SCHEDULE), event)
         except BadSelector:
             return True
 
     # Filtering
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
         """Count pods by domain; skip pods without hard constraints."""
         try:
             constraints = self._constraints(pod, DO_NOT_SCHEDULE)
         except BadSelector as error:
-            return PreFiltered(Status.error(f"get constraints from pod: {_error_context(pod, 'hard')}: {error}"))
+            return PreFilterResult(Status.error(f"get constraints from pod: {_error_context(pod, 'hard')}: {error}"))
         if not constraints:
-            return PreFiltered(SKIP)
+            return PreFilterResult(SKIP)
         domains, counts = (
             self._count_nodes_by_domain(pod, nodes, constraints),
             self._count_pods_by_domain(pod, nodes, constraints, all_keys=True),
@@ -157,7 +162,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             for at, one in enumerate(constraints)
         ]
         state.put(_PRE_FILTER_STATE, _Skews(skews, pod.part(self, self._compile_node_inclusion)))
-        return PreFiltered()
+        return PreFilterResult()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject nodes on which a constraint would be violated, or that lack its key."""
@@ -181,7 +186,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
         return judge
 
-    def is_moved(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
+    def is_affected_by(self, state: CycleState, pod: PodInfo, other: PodInfo) -> bool:
         """Return whether a constraint counts the other pod."""
         skews = state.get(_PRE_FILTER_STATE)
         if skews is None or other.namespace != pod.namespace:
@@ -216,7 +221,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         ignored = frozenset[str]()
         if len(scored) < len(nodes):
             ignored = frozenset(node.name for node in nodes) - {node.name for node in scored}
-        state.put(_PRE_SCORE_STATE, Scoring(parts, ignored))
+        state.put(_PRE_SCORE_STATE, PreScoreState(parts, ignored))
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
@@ -268,7 +273,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             if not node.pods or (all_keys and not all(one.topology_key in node.labels for one in constraints)):
                 return
             for at, one in enumerate(constraints):
-                if (count := one.pods_on(node)) and access.admits(one, node):
+                if (count := one.count_pods_on(node)) and access.admits(one, node):
                     yield at, node.labels.get(one.topology_key, ""), count
 
         queries = [(one.topology_key, one.pods, one.honors_affinity, one.honors_taints) for one in constraints]
@@ -276,7 +281,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     def _count_pods_by_node(self, constraint: Constraint) -> Counts:
         def read(node: NodeInfo) -> Iterator[Contribution[int]]:
-            if node.pods and (count := constraint.pods_on(node)):
+            if node.pods and (count := constraint.count_pods_on(node)):
                 yield 0, node.name, count
 
         return self._counts.ask(("by node", constraint.pods), self._dependencies.nodes, read).table(0)
@@ -292,7 +297,7 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
 
     def _compile_node_inclusion(self, pod: PodInfo) -> _NodeInclusion:
         spec = pod.spec
-        affinity = required_node_affinity(spec, self._dependencies.selector_operators)
+        affinity = compile_required_node_affinity(spec, self._dependencies.selector_operators)
         required = (spec.get("affinity") or {}).get("nodeAffinity") if affinity.selector else None
         tolerations = spec.get("tolerations") or ()
         text = orjson.dumps((spec.get("nodeSelector"), required, tolerations), option=orjson.OPT_SORT_KEYS)

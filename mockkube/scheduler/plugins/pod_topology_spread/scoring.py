@@ -42,7 +42,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Scoring:
+class PreScoreState:
     """All soft constraints of a pod."""
 
     parts: Sequence[Part]

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from mockkube.api.errors import ApiError
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.client.cache import ListWatch
+from mockkube.client.cache import Informer
 from mockkube.client.protocol import Client, Key, key_of
-from mockkube.matching.volumes import SELECTED_NODE, bound_to, fully_bound
+from mockkube.matching.volumes import SELECTED_NODE, bind_to_claim, is_fully_bound
 from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.plugins.assumed import AssumedObjects, version_of
+from mockkube.scheduler.plugins.assumed import AssumeCache, version_of
 from mockkube.scheduler.plugins.volume_binding.finding import Found
 from mockkube.scheduler.plugins.volume_binding.volumes import Volumes
 
@@ -43,7 +43,7 @@ class Failed(Exception):
 class Binder:
     """Binds the volumes of assumed pods."""
 
-    def __init__(self, client: Client, claims: AssumedObjects, volumes: Volumes, nodes: Nodes, pods: ListWatch) -> None:
+    def __init__(self, client: Client, claims: AssumeCache, volumes: Volumes, nodes: Nodes, pods: Informer) -> None:
         self._client, self._claims, self._volumes, self._nodes, self._pods = client, claims, volumes, nodes, pods
 
     def assume(self, found: Found, node_name: str) -> Plan:
@@ -51,7 +51,7 @@ class Binder:
         plan = Plan(node_name)
         try:
             for match in found.matches:
-                bound = bound_to(match.volume.obj, match.wish.claim)
+                bound = bind_to_claim(match.volume.obj, match.wish.claim)
                 if bound is not None:
                     _raise_if(self._volumes.objects.assume(bound))
                 plan.pairs.append(Pair(bound or match.volume.obj, match.wish.claim))
@@ -60,11 +60,11 @@ class Binder:
                 _raise_if(self._claims.assume(selected))
                 plan.claims.append(selected)
         except Failed:
-            self.give_up(plan)
+            self.revert(plan)
             raise
         return plan
 
-    def give_up(self, plan: Plan) -> None:
+    def revert(self, plan: Plan) -> None:
         """Drop what is assumed and not written."""
         for pair in plan.pairs:
             self._volumes.objects.restore(pair.volume)
@@ -103,7 +103,7 @@ class Binder:
         name = volume["metadata"]["name"]
         if not (volume["spec"].get("claimRef") or {}).get("uid"):
             raise Failed(f'ClaimRef got reset for pv "{name}"')
-        return fully_bound(claim)
+        return is_fully_bound(claim)
 
     def _is_provisioned(self, written: ReadOnlyObject, node: NodeInfo) -> bool:
         claim = self._current(self._claims, written, "persistentvolumeclaims", "failed to check provisioning pvc")
@@ -121,9 +121,9 @@ class Binder:
             if volume is None:
                 return False
             self._check_node_affinity(volume, node)
-        return fully_bound(claim)
+        return is_fully_bound(claim)
 
-    def _current(self, objects: AssumedObjects, obj: ReadOnlyObject, resource: str, failure: str) -> ReadOnlyObject:
+    def _current(self, objects: AssumeCache, obj: ReadOnlyObject, resource: str, failure: str) -> ReadOnlyObject:
         key = key_of(obj)
         current = objects.cache.get(key)
         if current is None:

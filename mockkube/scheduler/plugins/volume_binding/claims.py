@@ -3,30 +3,30 @@
 from dataclasses import dataclass
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import ListWatch
+from mockkube.client.cache import Informer
 from mockkube.client.protocol import Key
-from mockkube.matching.volumes import ClaimRequirements, class_of, fully_bound
+from mockkube.matching.volumes import ClaimRequirements, is_fully_bound, storage_class_of
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.plugins.assumed import AssumedObjects
-from mockkube.scheduler.plugins.volume_binding.volumes import Nearby, Volumes
+from mockkube.scheduler.plugins.assumed import AssumeCache
+from mockkube.scheduler.plugins.volume_binding.volumes import CandidateVolumes, Volumes
 from mockkube.scheduler.plugins.volumes.pod_claims import claims_of, foreign
 
 
 @dataclass(frozen=True, slots=True)
-class SortedClaims:
+class ClassifiedClaims:
     """Bound claims, claims to bind on the chosen node, and unbound claims of immediate binding mode."""
 
     bound: tuple[ReadOnlyObject, ...]
     delayed: tuple[ClaimRequirements, ...]
     immediate: tuple[ReadOnlyObject, ...]
-    volumes: dict[str, Nearby]
+    volumes: dict[str, CandidateVolumes]
     """Volumes that suit each delayed claim, by claim name."""
 
 
 class PodClaims:
     """Classifies claims of pods, with assumed objects taken into account."""
 
-    def __init__(self, objects: AssumedObjects, classes: ListWatch, volumes: Volumes) -> None:
+    def __init__(self, objects: AssumeCache, classes: Informer, volumes: Volumes) -> None:
         self._objects, self._classes, self._volumes = objects, classes, volumes
 
     def complaint(self, pod: PodInfo) -> str:
@@ -47,32 +47,32 @@ class PodClaims:
                 return why
         return ""
 
-    def sort(self, pod: PodInfo) -> SortedClaims:
+    def sort(self, pod: PodInfo) -> ClassifiedClaims:
         """Return the classified claims of a pod; raise ValueError if a class is invalid."""
         bound, immediate, delayed = [], [], []
         for claimed in claims_of(pod):
             claim = self._objects.get(claimed.key)
             assert claim is not None, "unusable claims were rejected before"
-            if fully_bound(claim):
+            if is_fully_bound(claim):
                 bound.append(claim)
             # A delayed claim with a volume name is being bound to it; it counts as immediate until that is done.
             elif self._is_delayed(claim) and not claim["spec"].get("volumeName"):
                 delayed.append(ClaimRequirements.read(claim))
             else:
                 immediate.append(claim)
-        volumes = {requirements.name: self._volumes.for_wish(requirements) for requirements in delayed}
-        return SortedClaims(tuple(bound), tuple(delayed), tuple(immediate), volumes)
+        volumes = {requirements.name: self._volumes.find_candidates(requirements) for requirements in delayed}
+        return ClassifiedClaims(tuple(bound), tuple(delayed), tuple(immediate), volumes)
 
-    def all_bound(self, pod: PodInfo) -> bool:
+    def are_all_bound(self, pod: PodInfo) -> bool:
         """Return whether every claim of the pod is bound."""
         for claimed in claims_of(pod):
             claim = self._objects.get(claimed.key)
-            if claim is None or not fully_bound(claim):
+            if claim is None or not is_fully_bound(claim):
                 return False
         return True
 
     def _is_delayed(self, claim: ReadOnlyObject) -> bool:
-        name = class_of(claim)
+        name = storage_class_of(claim)
         storage_class = self._classes.get(Key("", name)) if name else None
         if storage_class is None:
             return False

@@ -10,9 +10,9 @@ from typing import Any, Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.volumes import SELECTED_NODE, ClaimRequirements, SearchConditions, Volume, find_volume
 from mockkube.scheduler.framework.node_info import NodeInfo
-from mockkube.scheduler.plugins.volume_binding.claims import SortedClaims
-from mockkube.scheduler.plugins.volume_binding.provisioning import Impossible, Provision, Provisioners
-from mockkube.scheduler.plugins.volume_binding.volumes import Nearby, Volumes
+from mockkube.scheduler.plugins.volume_binding.claims import ClassifiedClaims
+from mockkube.scheduler.plugins.volume_binding.provisioning import Impossible, Provision, ProvisioningChecker
+from mockkube.scheduler.plugins.volume_binding.volumes import CandidateVolumes, Volumes
 
 ELSEWHERE: Final = "node(s) didn't match PersistentVolume's node affinity"
 NO_MATCH: Final = "node(s) didn't find available persistent volumes to bind"
@@ -30,7 +30,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
+class MatchResult:
     """Matches of some claims, and the claims without one."""
 
     matches: tuple[Match, ...]
@@ -47,14 +47,14 @@ class Found:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Finder:
+class VolumeFinder:
     """Finds volumes in the informers, with assumed objects taken into account."""
 
-    def __init__(self, volumes: Volumes, provisioners: Provisioners, *, attributes_classes: bool) -> None:
+    def __init__(self, volumes: Volumes, provisioners: ProvisioningChecker, *, attributes_classes: bool) -> None:
         self._volumes, self._provisioners = volumes, provisioners
         self._attributes_classes = attributes_classes
 
-    def find(self, claims: SortedClaims, node: NodeInfo) -> Found:  # hot: per node
+    def find(self, claims: ClassifiedClaims, node: NodeInfo) -> Found:  # hot: per node
         """Return the volumes of a node; raise ValueError if a claim's class is invalid."""
         reasons: dict[str, Mapping[str, Any]] = {}
         reasons.update(self._check_bound_claims(claims.bound, node))
@@ -77,7 +77,7 @@ class Finder:
         return {}
 
     def _find_for_delayed_claims(
-        self, claims: SortedClaims, node: NodeInfo, problems: dict[str, Mapping[str, Any]]
+        self, claims: ClassifiedClaims, node: NodeInfo, problems: dict[str, Mapping[str, Any]]
     ) -> Found:
         """Match claims with volumes and plan to provision the rest; add errors to `problems`."""
         to_provision: list[ClaimRequirements] = []
@@ -96,14 +96,14 @@ class Finder:
         matched = self._find_matching_volumes(to_match, claims.volumes, node)
         planned = self._provisioners.plan([*to_provision, *matched.left], node)
         if isinstance(planned, Impossible):
-            reason = NO_STORAGE if planned.short_of_storage else NO_MATCH
+            reason = NO_STORAGE if planned.lacks_capacity else NO_MATCH
             problems[reason] = {"claim": planned.wish.name, "why": planned.why}
             return Found()
         return Found(matched.matches, tuple(planned))
 
     def _find_matching_volumes(
-        self, wishes: Sequence[ClaimRequirements], volumes: Mapping[str, Nearby], node: NodeInfo
-    ) -> Matched:
+        self, wishes: Sequence[ClaimRequirements], volumes: Mapping[str, CandidateVolumes], node: NodeInfo
+    ) -> MatchResult:
         """Match each claim with a volume, smallest claim first."""
         terms = SearchConditions(labels=node.labels, delayed=True, attributes_classes=self._attributes_classes)
         matches: list[Match] = []
@@ -116,7 +116,7 @@ class Finder:
                 unmatched.append(requirements)
             else:
                 matches.append(Match(volume, requirements))
-        return Matched(tuple(matches), tuple(unmatched))
+        return MatchResult(tuple(matches), tuple(unmatched))
 
 
 def _qualified_name(claim: ReadOnlyObject) -> str:

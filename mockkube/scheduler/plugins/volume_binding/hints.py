@@ -7,10 +7,10 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.matching.csi_migration import MIGRATED_PLUGINS
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.plugins.volume_binding.provisioning import limit_of
-from mockkube.scheduler.plugins.volumes.pod_claims import about_claim_of
+from mockkube.scheduler.plugins.volume_binding.provisioning import max_volume_size
+from mockkube.scheduler.plugins.volumes.pod_claims import concerns_claim_of
 
 
 def _is_schedulable_after_storage_class_change(pod: PodInfo, event: ClusterEvent) -> bool:
@@ -44,17 +44,17 @@ def _is_schedulable_after_capacity_change(pod: PodInfo, event: ClusterEvent) -> 
     # upstream: more capacity may help any pod, whether it uses this class or not.
     if event.old is None:
         return True
-    before, after = limit_of(event.old), limit_of(event.new)
+    before, after = max_volume_size(event.old), max_volume_size(event.new)
     return after is not None and (before is None or after > before)
 
 
 _ADD_OR_UPDATE: Final = Action.ADD | Action.UPDATE
-INTERESTS: Final = (
-    Interest(Subject.STORAGE_CLASS, _ADD_OR_UPDATE, _is_schedulable_after_storage_class_change),
-    Interest(Subject.PVC, _ADD_OR_UPDATE, about_claim_of),
-    Interest(Subject.PV, _ADD_OR_UPDATE),
-    Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL),
-    Interest(Subject.CSI_NODE, _ADD_OR_UPDATE, _is_schedulable_after_csi_node_change),
-    Interest(Subject.CSI_DRIVER, Action.UPDATE, _is_schedulable_after_csi_driver_change),
-    Interest(Subject.CSI_CAPACITY, _ADD_OR_UPDATE, _is_schedulable_after_capacity_change),
+EVENTS: Final = (
+    ClusterEventWithHint(Subject.STORAGE_CLASS, _ADD_OR_UPDATE, _is_schedulable_after_storage_class_change),
+    ClusterEventWithHint(Subject.PVC, _ADD_OR_UPDATE, concerns_claim_of),
+    ClusterEventWithHint(Subject.PV, _ADD_OR_UPDATE),
+    ClusterEventWithHint(Subject.NODE, Action.ADD | Action.NODE_LABEL),
+    ClusterEventWithHint(Subject.CSI_NODE, _ADD_OR_UPDATE, _is_schedulable_after_csi_node_change),
+    ClusterEventWithHint(Subject.CSI_DRIVER, Action.UPDATE, _is_schedulable_after_csi_driver_change),
+    ClusterEventWithHint(Subject.CSI_CAPACITY, _ADD_OR_UPDATE, _is_schedulable_after_capacity_change),
 )

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.scheduler.framework.events import Interest
+from mockkube.scheduler.framework.events import ClusterEventWithHint
 from mockkube.scheduler.framework.interface import (
     Context,
     CycleState,
     FilterPlugin,
     PreBindPlugin,
-    PreFiltered,
     PreFilterPlugin,
+    PreFilterResult,
     PreScorePlugin,
     ReservePlugin,
     ScorePlugin,
@@ -23,14 +23,14 @@ from mockkube.scheduler.framework.interface import (
 )
 from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.framework.scores import broken_line
+from mockkube.scheduler.framework.scores import build_broken_linear_function
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
-from mockkube.scheduler.plugins.assumed import AssumedObjects
+from mockkube.scheduler.plugins.assumed import AssumeCache
 from mockkube.scheduler.plugins.volume_binding.binding import Binder, Failed, Plan
-from mockkube.scheduler.plugins.volume_binding.claims import PodClaims, SortedClaims
-from mockkube.scheduler.plugins.volume_binding.finding import Finder, Found
-from mockkube.scheduler.plugins.volume_binding.hints import INTERESTS
-from mockkube.scheduler.plugins.volume_binding.provisioning import Provisioners
+from mockkube.scheduler.plugins.volume_binding.claims import ClassifiedClaims, PodClaims
+from mockkube.scheduler.plugins.volume_binding.finding import Found, VolumeFinder
+from mockkube.scheduler.plugins.volume_binding.hints import EVENTS
+from mockkube.scheduler.plugins.volume_binding.provisioning import ProvisioningChecker
 from mockkube.scheduler.plugins.volume_binding.scoring import score
 from mockkube.scheduler.plugins.volume_binding.volumes import Volumes
 from mockkube.scheduler.plugins.volumes.pod_claims import claims_of
@@ -46,7 +46,7 @@ _SHAPE: Final = ({"utilization": 0, "score": 10}, {"utilization": 100, "score": 
 class Note:
     """State of a pod's claims during the scheduling and the binding cycle."""
 
-    claims: SortedClaims
+    claims: ClassifiedClaims
     found: dict[str, Found] = field(default_factory=dict)
     plan: Plan | None = None
     """Bindings to write; None if there are none."""
@@ -64,32 +64,38 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
         informers, caps = context.caches, context.caps
         self._clock = context.clock
         self._bind_timeout_seconds = arguments.get("bindTimeoutSeconds", _BIND_SECONDS)
-        objects = AssumedObjects(informers.of("PersistentVolumeClaim"))
+        objects = AssumeCache(informers.of("PersistentVolumeClaim"))
         volumes = Volumes(informers.of("PersistentVolume"), informers.of("CSINode"), context.selector_operators)
         self._claims = PodClaims(objects, informers.of("StorageClass"), volumes)
-        self._finder = Finder(volumes, Provisioners(informers), attributes_classes=caps.enabled(ATTRIBUTES_GATE))
+        self._finder = VolumeFinder(
+            volumes, ProvisioningChecker(informers), attributes_classes=caps.enabled(ATTRIBUTES_GATE)
+        )
         self._volume_binder = Binder(context.client, objects, volumes, context.nodes, informers.of("Pod"))
-        self._shape_function = broken_line(arguments.get("shape") or _SHAPE) if caps.enabled(SCORING_GATE) else None
+        self._shape_function = (
+            build_broken_linear_function(arguments.get("shape") or _SHAPE) if caps.enabled(SCORING_GATE) else None
+        )
 
-    def interests(self) -> Sequence[Interest]:
+    def interests(self) -> Sequence[ClusterEventWithHint]:
         """Register for volumes, claims, classes, nodes and storage capacity."""
-        return INTERESTS
+        return EVENTS
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
         """Classify the claims; reject the pod if one cannot be used yet, skip pods without claims."""
         if complaint := self._claims.complaint(pod):
-            return PreFiltered(Status.unresolvable(complaint))
+            return PreFilterResult(Status.unresolvable(complaint))
         if not claims_of(pod):
-            return PreFiltered(SKIP)
+            return PreFilterResult(SKIP)
         try:
             claims = self._claims.sort(pod)
         except ValueError as error:
-            return PreFiltered(Status.error(str(error)))
+            return PreFilterResult(Status.error(str(error)))
         if claims.immediate:
             names = [f"{claim['metadata']['namespace']}/{claim['metadata']['name']}" for claim in claims.immediate]
-            return PreFiltered(Status.unresolvable("pod has unbound immediate PersistentVolumeClaims", claims=names))
+            return PreFilterResult(
+                Status.unresolvable("pod has unbound immediate PersistentVolumeClaims", claims=names)
+            )
         state.put(_STATE, Note(claims))
-        return PreFiltered()
+        return PreFilterResult()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Find volumes for the claims on the node."""
@@ -121,7 +127,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
         if (
             binding_state is None
             or (pod_volumes := binding_state.found.get(node_name)) is None
-            or self._claims.all_bound(pod)
+            or self._claims.are_all_bound(pod)
         ):
             return SUCCESS
         try:
@@ -134,7 +140,7 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
         """Drop assumed volumes that are not written."""
         binding_state = state.get(_STATE)
         if binding_state is not None and binding_state.plan is not None:
-            self._volume_binder.give_up(binding_state.plan)
+            self._volume_binder.revert(binding_state.plan)
 
     def pre_bind_preview(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Skip pods whose claims are all bound."""

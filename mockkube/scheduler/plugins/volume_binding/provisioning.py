@@ -12,7 +12,7 @@ from mockkube.api import quantity
 from mockkube.api.selectors.errors import BadSelector
 from mockkube.api.selectors.labels import NOTHING, LabelSelector, from_label_selector
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Caches, Change
+from mockkube.client.cache import Change, InformerFactory
 from mockkube.client.protocol import EventType, Key, key_of
 from mockkube.matching.volumes import NOT_PROVISIONED, ClaimRequirements
 from mockkube.scheduler.framework.node_info import NodeInfo
@@ -32,14 +32,14 @@ class Impossible:
     """Reason why a claim's volume cannot be provisioned for a node."""
 
     wish: ClaimRequirements
-    short_of_storage: bool
+    lacks_capacity: bool
     why: str
 
 
-class Provisioners:
+class ProvisioningChecker:
     """Storage classes, CSI drivers and their published capacities."""
 
-    def __init__(self, caches: Caches) -> None:
+    def __init__(self, caches: InformerFactory) -> None:
         self._classes = caches.of("StorageClass")
         self._drivers = caches.of("CSIDriver")
         self._capacities = caches.of("CSIStorageCapacity")
@@ -55,13 +55,13 @@ class Provisioners:
             storage_class = self._get_class(requirements)
             provisioner = storage_class.get("provisioner", "")
             if provisioner in ("", NOT_PROVISIONED):
-                return Impossible(requirements, short_of_storage=False, why="its class has no provisioner")
+                return Impossible(requirements, lacks_capacity=False, why="its class has no provisioner")
             if not admits(storage_class.get("allowedTopologies") or (), node.labels):
-                return Impossible(requirements, short_of_storage=False, why="its class does not allow this topology")
+                return Impossible(requirements, lacks_capacity=False, why="its class does not allow this topology")
             provision = self._check_capacity(provisioner, requirements, node)
             if provision is None:
                 return Impossible(
-                    requirements, short_of_storage=True, why="no capacity reachable from here is large enough"
+                    requirements, lacks_capacity=True, why="no capacity reachable from here is large enough"
                 )
             provisions.append(provision)
         return provisions
@@ -80,7 +80,7 @@ class Provisioners:
         if driver is None or not driver["spec"].get("storageCapacity") or not wish.sized:
             return Provision(wish.claim, wish)
         for capacity in self._by_class.get(wish.storage_class):
-            limit = limit_of(capacity)
+            limit = max_volume_size(capacity)
             if limit is not None and limit >= wish.size and self._compile_topology(capacity).matches(node.labels):
                 return Provision(wish.claim, wish, capacity)
         return None
@@ -101,7 +101,7 @@ class Provisioners:
             self._topologies.pop(key_of(change.object), None)
 
 
-def limit_of(capacity: ReadOnlyObject) -> Decimal | None:
+def max_volume_size(capacity: ReadOnlyObject) -> Decimal | None:
     """Return the largest volume that a CSIStorageCapacity allows; None if it does not say."""
     text = capacity.get("maximumVolumeSize", capacity.get("capacity"))
     return None if text is None else quantity.parse(str(text)).amount

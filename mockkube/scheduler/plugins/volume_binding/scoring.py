@@ -16,7 +16,7 @@ _UTILIZATION_MAX: Final = 100
 
 
 @dataclass(slots=True)
-class Use:
+class StorageUse:
     """Requested storage of a class, and its capacity."""
 
     requested: int = 0
@@ -33,26 +33,26 @@ def score(found: Found, line: Callable[[int], int]) -> int:
     return floor(total / len(uses) + 0.5)
 
 
-def _utilization(use: Use) -> int:
+def _utilization(use: StorageUse) -> int:
     if use.capacity == 0 or use.requested > use.capacity:
         return _UTILIZATION_MAX
     return use.requested * _UTILIZATION_MAX // use.capacity
 
 
-def _use_of_matches(found: Found) -> Mapping[str, Use]:
-    uses: dict[str, Use] = {}
+def _use_of_matches(found: Found) -> Mapping[str, StorageUse]:
+    uses: dict[str, StorageUse] = {}
     for match in found.matches:
-        use = uses.setdefault(match.volume.storage_class, Use())
+        use = uses.setdefault(match.volume.storage_class, StorageUse())
         use.requested += _round_up(match.wish.size)
         use.capacity += _round_up(match.volume.size)
     return uses
 
 
-def _use_of_provisions(found: Found) -> Mapping[str, Use]:
-    uses: dict[str, Use] = {}
+def _use_of_provisions(found: Found) -> Mapping[str, StorageUse]:
+    uses: dict[str, StorageUse] = {}
     for provision in found.provisions:
         if provision.capacity is not None:
-            use = uses.setdefault(provision.wish.storage_class, Use())
+            use = uses.setdefault(provision.wish.storage_class, StorageUse())
             use.capacity = _round_up(amount(provision.capacity.get("capacity")))
             use.requested += _round_up(provision.wish.size)
     return uses

@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change, ListWatch
+from mockkube.client.cache import Change, Informer
 from mockkube.client.protocol import EventType, Key
 from mockkube.matching.csi_migration import Migration, handle, is_migrated_on, migration_of, translate
 from mockkube.matching.node_selectors import LabelOperator
-from mockkube.matching.volumes import ClaimRequirements, Volume, class_of, suits
+from mockkube.matching.volumes import ClaimRequirements, Volume, satisfies, storage_class_of
 from mockkube.scheduler.framework.node_info import NodeInfo
-from mockkube.scheduler.plugins.assumed import AssumedObjects
+from mockkube.scheduler.plugins.assumed import AssumeCache
 
 
-class Nearby:
+class CandidateVolumes:
     """Volumes that suit a claim, indexed by the node label that pins them."""
 
     def __init__(self, volumes: Iterable[Volume]) -> None:
@@ -40,10 +40,10 @@ class Nearby:
 class Volumes:
     """PersistentVolumes, compiled once per revision and dropped with their objects."""
 
-    def __init__(self, cache: ListWatch, csi_nodes: ListWatch, operators: Mapping[str, LabelOperator]) -> None:
-        self.objects = AssumedObjects(cache)
+    def __init__(self, cache: Informer, csi_nodes: Informer, operators: Mapping[str, LabelOperator]) -> None:
+        self.objects = AssumeCache(cache)
         self._csi_nodes, self._operators = csi_nodes, operators
-        self._by_class = cache.index("storage class", lambda volume: (class_of(volume),))
+        self._by_class = cache.index("storage class", lambda volume: (storage_class_of(volume),))
         self._compiled: dict[str, Volume] = {}
         self._translated: dict[str, tuple[ReadOnlyObject, Volume]] = {}
         cache.subscribe(self._on_change)
@@ -53,11 +53,11 @@ class Volumes:
         obj = self.objects.get(Key("", name))
         return None if obj is None else self.read(obj)
 
-    def for_wish(self, wish: ClaimRequirements) -> Nearby:
+    def find_candidates(self, wish: ClaimRequirements) -> CandidateVolumes:
         """Return the volumes that suit a claim; an assumed volume counts as reserved for its claim."""
-        objs = self.objects.in_place_of(self._by_class.get(wish.storage_class))
+        objs = self.objects.overlay(self._by_class.get(wish.storage_class))
         volumes = (self.read(obj) for obj in objs)
-        return Nearby(volume for volume in volumes if suits(wish, volume, on_node=True))
+        return CandidateVolumes(volume for volume in volumes if satisfies(wish, volume, on_node=True))
 
     def fits(self, volume: Volume, node: NodeInfo) -> bool:
         """Return whether the node can reach the volume, through a migrated CSI driver where there is one.

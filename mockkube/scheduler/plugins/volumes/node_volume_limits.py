@@ -11,27 +11,27 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.features.versions import Version
 from mockkube.matching.csi_migration import handle, is_migrated_on, migration_of, migration_of_plugin
-from mockkube.matching.volumes import class_of
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
-from mockkube.scheduler.framework.interface import Context, CycleState, FilterPlugin, PreFiltered, PreFilterPlugin
+from mockkube.matching.volumes import storage_class_of
+from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
+from mockkube.scheduler.framework.interface import Context, CycleState, FilterPlugin, PreFilterPlugin, PreFilterResult
 from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
-from mockkube.scheduler.plugins.volumes.pod_claims import about_claim_of, claims_of, foreign, named_claims_of
+from mockkube.scheduler.plugins.volumes.pod_claims import claims_of, concerns_claim_of, foreign, named_volume_claims
 
 SCALING_GATE: Final = "VolumeLimitScaling"
 
 _EXCEEDED: Final = "node(s) exceed max volume count"
 
 
-class Attachment(NamedTuple):
+class AttachedVolume(NamedTuple):
     """Volume as its driver identifies it."""
 
     driver: str
     handle: str
 
 
-class Refused(Exception):
+class VolumesUnknown(Exception):
     """Raised when a pod's volumes cannot be determined; it carries the status to return."""
 
     def __init__(self, status: Status) -> None:
@@ -57,20 +57,20 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         self._checks_drivers = context.caps.enabled(SCALING_GATE)
         self._drivers_opt_in = version >= Version(1, 36)
 
-    def interests(self) -> Sequence[Interest]:
+    def interests(self) -> Sequence[ClusterEventWithHint]:
         """Register for raised limits, deleted pods and attachments, and new claims."""
         return (
-            Interest(Subject.CSI_NODE, Action.ADD),
-            Interest(Subject.CSI_NODE, Action.UPDATE, _is_schedulable_after_csi_node_update),
-            Interest(Subject.ASSIGNED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
-            Interest(Subject.UNSCHEDULED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
-            Interest(Subject.PVC, Action.ADD, about_claim_of),
-            Interest(Subject.VOLUME_ATTACHMENT, Action.DELETE, _is_schedulable_after_attachment_deleted),
+            ClusterEventWithHint(Subject.CSI_NODE, Action.ADD),
+            ClusterEventWithHint(Subject.CSI_NODE, Action.UPDATE, _is_schedulable_after_csi_node_update),
+            ClusterEventWithHint(Subject.ASSIGNED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
+            ClusterEventWithHint(Subject.UNSCHEDULED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
+            ClusterEventWithHint(Subject.PVC, Action.ADD, concerns_claim_of),
+            ClusterEventWithHint(Subject.VOLUME_ATTACHMENT, Action.DELETE, _is_schedulable_after_attachment_deleted),
         )
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
         """Skip pods without volumes to attach."""
-        return PreFiltered() if claims_of(pod) or _migrated_inline_volumes(pod) else PreFiltered(SKIP)
+        return PreFilterResult() if claims_of(pod) or _migrated_inline_volumes(pod) else PreFilterResult(SKIP)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Count the attached volumes by driver, each volume once."""
@@ -86,7 +86,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
             used = {
                 one for other in _pods_with_volumes(node) for one in self._volumes_of_pod(other, csi_node, new=False)
             }
-        except Refused as refused:
+        except VolumesUnknown as refused:
             return refused.status
         # Pods count before their volumes are attached, attachments until the volumes are detached.
         present = used | self._attached_volumes(node)
@@ -94,7 +94,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
             Counter(one.driver for one in wanted - used), Counter(one.driver for one in present), limits
         )
 
-    def _attached_volumes(self, node: NodeInfo) -> set[Attachment]:
+    def _attached_volumes(self, node: NodeInfo) -> set[AttachedVolume]:
         """Return the volumes attached to the node, used by a pod or not."""
         present = set()
         for attachment in self._attachments_by_node.get(node.name):
@@ -102,10 +102,10 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
             volume = self._volumes.get(Key("", (spec.get("source") or {}).get("persistentVolumeName", "")))
             csi = (volume["spec"].get("csi") if volume else None) or {}
             if spec.get("attacher") and csi:
-                present.add(Attachment(spec["attacher"], csi.get("volumeHandle", "")))
+                present.add(AttachedVolume(spec["attacher"], csi.get("volumeHandle", "")))
         return present
 
-    def _volumes_of_pod(self, pod: PodInfo, csi_node: ReadOnlyObject | None, *, new: bool) -> Iterator[Attachment]:
+    def _volumes_of_pod(self, pod: PodInfo, csi_node: ReadOnlyObject | None, *, new: bool) -> Iterator[AttachedVolume]:
         """Return the volumes of a pod; raise Refused if a claim is missing or belongs to another pod."""
         for claimed in claims_of(pod):
             claim = self._claims.get(claimed.key)
@@ -113,36 +113,36 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
                 # A missing claim of a running pod must not block other pods.
                 if new:
                     missing = f'looking up PVC {claimed.key}: persistentvolumeclaim "{claimed.key.name}" not found'
-                    raise Refused(Status.unresolvable(missing, claim=str(claimed.key)))
+                    raise VolumesUnknown(Status.unresolvable(missing, claim=str(claimed.key)))
                 continue
             if claimed.generated and (why := foreign(pod, claim)):
-                raise Refused(Status.error(why))
+                raise VolumesUnknown(Status.error(why))
             attachment = self._volume_of_claim(claim, csi_node)
             if attachment is not None and all(attachment):
                 yield attachment
         for volume in _migrated_inline_volumes(pod):
             migration = migration_of(volume)
             if migration is not None and migration.begun and self._is_migrated(migration.plugin, csi_node):
-                yield Attachment(migration.driver, _inline_volume_handle(volume))
+                yield AttachedVolume(migration.driver, _inline_volume_handle(volume))
 
-    def _volume_of_claim(self, claim: ReadOnlyObject, csi_node: ReadOnlyObject | None) -> Attachment | None:
+    def _volume_of_claim(self, claim: ReadOnlyObject, csi_node: ReadOnlyObject | None) -> AttachedVolume | None:
         volume = self._volumes.get(Key("", claim["spec"].get("volumeName", "")))
         if volume is None:
             return self._unbound_volume(claim, csi_node)
         if (csi := volume["spec"].get("csi")) is not None:
-            return Attachment(csi.get("driver", ""), csi.get("volumeHandle", ""))
+            return AttachedVolume(csi.get("driver", ""), csi.get("volumeHandle", ""))
         migration = migration_of(volume["spec"])
         if migration is None or not migration.begun or not self._is_migrated(migration.plugin, csi_node):
             return None
         try:
             labels = volume["metadata"].get("labels") or {}
-            return Attachment(migration.driver, handle(migration, volume["spec"][migration.source], labels))
+            return AttachedVolume(migration.driver, handle(migration, volume["spec"][migration.source], labels))
         except ValueError:
             return None
 
-    def _unbound_volume(self, claim: ReadOnlyObject, csi_node: ReadOnlyObject | None) -> Attachment | None:
+    def _unbound_volume(self, claim: ReadOnlyObject, csi_node: ReadOnlyObject | None) -> AttachedVolume | None:
         """Return a placeholder volume for an unbound claim, of the driver that will provision it."""
-        storage_class = self._classes.get(Key("", class_of(claim)))
+        storage_class = self._classes.get(Key("", storage_class_of(claim)))
         if storage_class is None:
             return None
         provisioner = storage_class.get("provisioner", "")
@@ -150,9 +150,11 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
         name = f"unbound {metadata['namespace']}/{metadata['name']}"
         migration = migration_of_plugin(provisioner)
         if migration is None:
-            return Attachment(provisioner, name)
+            return AttachedVolume(provisioner, name)
         return (
-            Attachment(migration.driver, name) if migration.begun and self._is_migrated(provisioner, csi_node) else None
+            AttachedVolume(migration.driver, name)
+            if migration.begun and self._is_migrated(provisioner, csi_node)
+            else None
         )
 
     def _is_migrated(self, plugin: str, csi_node: ReadOnlyObject | None) -> bool:
@@ -161,7 +163,7 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
             return False
         return not self._checks_csi_node_migration or is_migrated_on(csi_node, migration)
 
-    def _missing_driver(self, wanted: set[Attachment], csi_node: ReadOnlyObject | None) -> str:
+    def _missing_driver(self, wanted: set[AttachedVolume], csi_node: ReadOnlyObject | None) -> str:
         """Return a required driver that the node does not have; empty if there is none."""
         if not self._checks_drivers:
             return ""
@@ -202,7 +204,7 @@ def _inline_volume_handle(volume: ReadOnlyObject) -> str:
     try:
         return handle(migration, volume[migration.source])
     except ValueError as error:
-        raise Refused(Status.error(f"converting volume({volume['name']}) from inline to csi: {error}")) from None
+        raise VolumesUnknown(Status.error(f"converting volume({volume['name']}) from inline to csi: {error}")) from None
 
 
 def _limits(csi_node: ReadOnlyObject | None) -> Mapping[str, int]:
@@ -246,8 +248,8 @@ def _is_schedulable_after_pod_deleted(pod: PodInfo, event: ClusterEvent) -> bool
 
 def _is_schedulable_after_attachment_deleted(pod: PodInfo, event: ClusterEvent) -> bool:
     attachment = event.old or event.new
-    if named_claims_of(pod) or attachment is None:
-        return bool(named_claims_of(pod))
+    if named_volume_claims(pod) or attachment is None:
+        return bool(named_volume_claims(pod))
     drivers = {
         migration.driver for volume in _migrated_inline_volumes(pod) if (migration := migration_of(volume)) is not None
     }

@@ -29,7 +29,7 @@ def _read_claims(pod: PodInfo) -> tuple[PodClaim, ...]:
     return tuple(PodClaim(Key(pod.namespace, name), generated) for name, generated in volume_claims(pod.obj))
 
 
-def named_claims_of(pod: PodInfo) -> tuple[Key, ...]:
+def named_volume_claims(pod: PodInfo) -> tuple[Key, ...]:
     """Return the claims that the pod refers to by name."""
     return tuple(claim.key for claim in claims_of(pod) if not claim.generated)
 
@@ -42,15 +42,15 @@ def foreign(pod: PodInfo, claim: ReadOnlyObject) -> str:
     return f"PVC {metadata['namespace']}/{metadata['name']} was not created for pod {pod.key} (pod is not owner)"
 
 
-def about_claim_of(pod: PodInfo, event: ClusterEvent) -> bool:
+def concerns_claim_of(pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether the event concerns a claim of the pod."""
     key = _event_key(event)
     return any(claim.key == key for claim in claims_of(pod))
 
 
-def about_named_claim_of(pod: PodInfo, event: ClusterEvent) -> bool:
+def concerns_named_claim_of(pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether the event concerns a claim that the pod refers to by name."""
-    return _event_key(event) in named_claims_of(pod)
+    return _event_key(event) in named_volume_claims(pod)
 
 
 def _event_key(event: ClusterEvent) -> Key:

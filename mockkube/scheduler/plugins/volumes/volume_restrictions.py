@@ -10,12 +10,19 @@ from typing import Final
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key
 from mockkube.features.versions import Version
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
-from mockkube.scheduler.framework.interface import Context, CycleState, FilterPlugin, PreFiltered, PreFilterPlugin, Slot
+from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
+from mockkube.scheduler.framework.interface import (
+    Context,
+    CycleState,
+    FilterPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    Slot,
+)
 from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
-from mockkube.scheduler.plugins.volumes.pod_claims import about_named_claim_of, named_claims_of
+from mockkube.scheduler.plugins.volumes.pod_claims import concerns_named_claim_of, named_volume_claims
 
 _DISK_CONFLICT: Final = "node(s) had no available disk"
 _IN_USE: Final = (
@@ -40,7 +47,7 @@ class ExclusiveClaims:
 
     def used_by(self, pod: PodInfo) -> int:
         """Return how many of the claims a pod uses."""
-        return sum(key in self.claims for key in named_claims_of(pod))
+        return sum(key in self.claims for key in named_volume_claims(pod))
 
 
 _STATE: Final = Slot[ExclusiveClaims]("VolumeRestrictions")
@@ -55,31 +62,33 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
         self._claims = context.caches.of("PersistentVolumeClaim")
         self._in_use = _IN_USE if context.caps.version >= Version(1, 34) else _IN_USE_BEFORE_1_34
 
-    def interests(self) -> Sequence[Interest]:
+    def interests(self) -> Sequence[ClusterEventWithHint]:
         """Register for deleted pods, new nodes and new claims."""
         return (
-            Interest(Subject.ASSIGNED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
-            Interest(Subject.UNSCHEDULED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
-            Interest(Subject.NODE, Action.ADD),
-            Interest(Subject.PVC, Action.ADD, about_named_claim_of),
+            ClusterEventWithHint(Subject.ASSIGNED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
+            ClusterEventWithHint(Subject.UNSCHEDULED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
+            ClusterEventWithHint(Subject.NODE, Action.ADD),
+            ClusterEventWithHint(Subject.PVC, Action.ADD, concerns_named_claim_of),
         )
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
         """Count the users of the pod's exclusive claims; skip pods that cannot conflict with any."""
         if not pod.spec.get("volumes"):  # hot: many pods
-            return PreFiltered(SKIP)
+            return PreFilterResult(SKIP)
         exclusive = set()
-        for key in named_claims_of(pod):
+        for key in named_volume_claims(pod):
             claim = self._claims.get(key)
             if claim is None:
-                return PreFiltered(Status.unresolvable(f'persistentvolumeclaim "{key.name}" not found', claim=str(key)))
+                return PreFilterResult(
+                    Status.unresolvable(f'persistentvolumeclaim "{key.name}" not found', claim=str(key))
+                )
             if "ReadWriteOncePod" in (claim["spec"].get("accessModes") or ()):
                 exclusive.add(key)
-        uses = sum(nodes.claim_users(key.namespace, key.name) > 0 for key in exclusive)
+        uses = sum(nodes.count_pvc_users(key.namespace, key.name) > 0 for key in exclusive)
         if not uses and not _restricted_disks(pod):
-            return PreFiltered(SKIP)
+            return PreFilterResult(SKIP)
         state.put(_STATE, ExclusiveClaims(frozenset(exclusive), uses))
-        return PreFiltered()
+        return PreFilterResult()
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         """Count the claims of a pod that a dry run adds."""
@@ -149,4 +158,4 @@ def _is_schedulable_after_pod_deleted(pod: PodInfo, event: ClusterEvent) -> bool
     other = PodInfo(deleted)
     if any(_conflicts(disk, _restricted_disks(other)) for disk in _restricted_disks(pod)):
         return True
-    return not set(named_claims_of(pod)).isdisjoint(named_claims_of(other))
+    return not set(named_volume_claims(pod)).isdisjoint(named_volume_claims(other))

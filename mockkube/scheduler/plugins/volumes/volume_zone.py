@@ -9,13 +9,20 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key
-from mockkube.matching.volumes import class_of
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
-from mockkube.scheduler.framework.interface import Context, CycleState, FilterPlugin, PreFiltered, PreFilterPlugin, Slot
+from mockkube.matching.volumes import storage_class_of
+from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
+from mockkube.scheduler.framework.interface import (
+    Context,
+    CycleState,
+    FilterPlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    Slot,
+)
 from mockkube.scheduler.framework.node_info import NodeInfo, Nodes
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
-from mockkube.scheduler.plugins.volumes.pod_claims import about_named_claim_of, named_claims_of
+from mockkube.scheduler.plugins.volumes.pod_claims import concerns_named_claim_of, named_volume_claims
 
 _NO_ZONE: Final = "node(s) had no available volume zone"
 _BETA: Final = "failure-domain.beta.kubernetes.io"
@@ -52,27 +59,27 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
         self._volumes = context.caches.of("PersistentVolume")
         self._classes = context.caches.of("StorageClass")
 
-    def interests(self) -> Sequence[Interest]:
+    def interests(self) -> Sequence[ClusterEventWithHint]:
         """Register for new and changed volumes, claims and nodes, and for new classes."""
         return (
-            Interest(Subject.STORAGE_CLASS, Action.ADD, _is_schedulable_after_class_added),
-            Interest(Subject.NODE, Action.ADD | Action.NODE_LABEL),
-            Interest(Subject.PVC, Action.ADD | Action.UPDATE, about_named_claim_of),
-            Interest(Subject.PV, Action.ADD | Action.UPDATE, _is_schedulable_after_volume_change),
+            ClusterEventWithHint(Subject.STORAGE_CLASS, Action.ADD, _is_schedulable_after_class_added),
+            ClusterEventWithHint(Subject.NODE, Action.ADD | Action.NODE_LABEL),
+            ClusterEventWithHint(Subject.PVC, Action.ADD | Action.UPDATE, concerns_named_claim_of),
+            ClusterEventWithHint(Subject.PV, Action.ADD | Action.UPDATE, _is_schedulable_after_volume_change),
         )
 
-    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFiltered:
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Nodes) -> PreFilterResult:
         """Collect the topology labels of the pod's bound volumes; skip pods without any."""
         places: list[Place] = []
-        for key in named_claims_of(pod):
+        for key in named_volume_claims(pod):
             topologies = self._topologies_of_claim(key)
             if isinstance(topologies, Status):
-                return PreFiltered(topologies)
+                return PreFilterResult(topologies)
             places += topologies
         if not places:
-            return PreFiltered(SKIP)
+            return PreFilterResult(SKIP)
         state.put(_STATE, places)
-        return PreFiltered()
+        return PreFilterResult()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject a node that has zone labels, but not those of the volumes."""
@@ -99,7 +106,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
 
     def _topologies_of_unbound_claim(self, claim: ReadOnlyObject) -> list[Place] | Status:
         """Return nothing for a claim that is bound together with the pod's node, or the error."""
-        name = class_of(claim)
+        name = storage_class_of(claim)
         if not name:
             return Status.unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
         storage_class = self._classes.get(Key("", name))

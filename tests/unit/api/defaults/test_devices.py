@@ -32,7 +32,7 @@ def test_a_request_is_for_one_device(given, filled):
     assert claim["spec"]["devices"]["requests"] == [{"name": "r", "exactly": filled}]
 
     template = {"spec": {"spec": {"devices": {"requests": [{"name": "r", "firstAvailable": [deepcopy(given)]}]}}}}
-    resource_claim.default_claim_template(template, CAPS)
+    resource_claim.default_resource_claim_template(template, CAPS)
     assert template["spec"]["spec"]["devices"]["requests"] == [{"name": "r", "firstAvailable": [filled]}]
 
 
@@ -51,13 +51,15 @@ def test_in_beta_only_a_request_for_a_class_has_a_count():
         },
         {"name": "b", "firstAvailable": [{"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}]},
     ]
-    resource_claim.default_claim_v1beta1({"spec": {"devices": {"requests": requests}}}, CAPS)
+    resource_claim.default_resource_claim_v1beta1({"spec": {"devices": {"requests": requests}}}, CAPS)
     assert requests == expected
-    resource_claim.default_claim_template_v1beta1({"spec": {"spec": {"devices": {"requests": requests}}}}, CAPS)
+    resource_claim.default_resource_claim_template_v1beta1(
+        {"spec": {"spec": {"devices": {"requests": requests}}}}, CAPS
+    )
     assert requests == expected
 
 
-@pytest.mark.parametrize("default", [resource_claim.default_claim, resource_claim.default_claim_v1beta1])
+@pytest.mark.parametrize("default", [resource_claim.default_claim, resource_claim.default_resource_claim_v1beta1])
 def test_tolerations_of_what_was_allocated_have_an_operator(default):
     result = {"device": "d", "tolerations": [{"key": "k"}]}
     default({"spec": {}, "status": {"allocation": {"devices": {"results": [result]}}}}, CAPS)

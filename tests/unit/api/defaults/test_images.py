@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.kinds.core.pod.containers.images import pull_policy
+from mockkube.api.kinds.core.pod.containers.images import default_pull_policy
 
 DIGEST = "sha256:" + "b" * 64
 
@@ -31,4 +31,4 @@ DIGEST = "sha256:" + "b" * 64
     ],
 )
 def test_only_what_may_move_is_always_pulled(image, policy):
-    assert pull_policy(image) == policy
+    assert default_pull_policy(image) == policy

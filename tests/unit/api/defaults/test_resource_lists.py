@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.resource_lists import round_up, round_up_resources
+from mockkube.api.resource_lists import round_up_resource_list, round_up_resources
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from mockkube.api.resource_lists import round_up, round_up_resources
 )
 def test_amounts_are_rounded_up_to_thousandths(given, kept):
     amounts = {"cpu": given}
-    round_up(amounts)
+    round_up_resource_list(amounts)
     assert amounts == {"cpu": kept}
 
 
@@ -32,7 +32,7 @@ def test_limits_and_requests_are_rounded():
 
 
 def test_nothing_is_made_of_nothing():
-    round_up(None)
+    round_up_resource_list(None)
     resources = {}
     round_up_resources(resources)
     assert resources == {}

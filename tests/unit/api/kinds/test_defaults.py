@@ -16,7 +16,7 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
 DEFAULTS = {(kind.group, version, kind.kind): default for kind in KINDS for version, default in kind.defaults.items()}
-STAMPS = {(kind.group, version, kind.kind): stamp for kind in KINDS for version, stamp in kind.stamps.items()}
+STAMPS = {(kind.group, version, kind.kind): stamp for kind in KINDS for version, stamp in kind.time_defaults.items()}
 
 VERSIONS = [Version(1, minor) for minor in (36, 33, 34, 35, 37)]
 GATES = {

@@ -27,7 +27,7 @@ def test_the_index_is_what_the_records_say() -> None:
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=f"{kind.group}/{kind.kind}") for kind in KINDS])
 def test_a_kind_is_loaded_by_its_name(kind) -> None:
     assert catalogue.load(kind.group, kind.kind).plural == kind.plural
-    assert set(kind.defaults) | set(kind.stamps) <= set(kind.versions)
+    assert set(kind.defaults) | set(kind.time_defaults) <= set(kind.versions)
 
 
 def test_dependencies_reach_the_strategies(judge) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.api.patching.gotext import go_type, json_kind, printed
+from mockkube.api.patching.gotext import go_type, json_kind_name, printed
 
 
 @pytest.mark.parametrize(
@@ -22,4 +22,4 @@ from mockkube.api.patching.gotext import go_type, json_kind, printed
     ],
 )
 def test_values_kinds_and_types_are_named_as_go_does(value, text, kind, type_name):
-    assert (printed(value), json_kind(value), go_type(value)) == (text, kind, type_name)
+    assert (printed(value), json_kind_name(value), go_type(value)) == (text, kind, type_name)

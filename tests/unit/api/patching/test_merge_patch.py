@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mockkube.api.patching import merge_patch
 from mockkube.api.patching.errors import BadPatch
-from mockkube.api.patching.merge_patch import without_nulls
+from mockkube.api.patching.merge_patch import drop_nulls
 
 values = st.recursive(
     st.none() | st.integers(0, 3) | st.text("ab", max_size=1),
@@ -63,7 +63,7 @@ def test_nothing_given_is_changed_and_a_second_time_changes_nothing(doc, patch):
     once = merge_patch.apply(doc, patch)
     assert (doc, patch) == before
     # A list that takes the place of an object keeps the nulls in it, one that takes the place of a list does not.
-    assert without_nulls(merge_patch.apply(once, patch)) == without_nulls(once)
+    assert drop_nulls(merge_patch.apply(once, patch)) == drop_nulls(once)
 
 
 @given(objects)

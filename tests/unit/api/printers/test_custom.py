@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from mockkube.api.printers.custom import CUSTOM_SCALE, custom_printer
+from mockkube.api.printers.custom import CUSTOM_SCALE_PRINTER, make_custom_printer
 from mockkube.api.printers.table import Cell, Column
 from mockkube.api.types import Object
 
@@ -11,7 +11,7 @@ NOW = datetime(2026, 3, 14, 12, 0, 0, tzinfo=UTC)
 
 
 def cell(kind: str, value: Any) -> Cell:
-    printer = custom_printer([{"name": "V", "type": kind, "jsonPath": ".spec.v"}])
+    printer = make_custom_printer([{"name": "V", "type": kind, "jsonPath": ".spec.v"}])
     return printer.row({"metadata": {"name": "x"}, "spec": {"v": value}}, NOW).cells[1]
 
 
@@ -51,29 +51,29 @@ def test_a_value_is_shown_as_its_column_has_it(kind: str, value: Any, shown: Cel
 
 @pytest.mark.parametrize("kind", ["string", "integer", "number", "boolean", "date"])
 def test_what_is_missing_is_null(kind: str) -> None:
-    printer = custom_printer([{"name": "V", "type": kind, "jsonPath": ".spec.v"}])
+    printer = make_custom_printer([{"name": "V", "type": kind, "jsonPath": ".spec.v"}])
     assert printer.row({"metadata": {"name": "x"}}, NOW).cells == ["x", None]
 
 
 def test_a_path_that_makes_no_sense_is_null() -> None:
-    printer = custom_printer([{"name": "V", "type": "string", "jsonPath": ".spec.v[0]"}])
+    printer = make_custom_printer([{"name": "V", "type": "string", "jsonPath": ".spec.v[0]"}])
     assert printer.row({"metadata": {"name": "x"}, "spec": {"v": 5}}, NOW).cells == ["x", None]
 
 
 def test_of_several_values_the_first_is_shown() -> None:
-    printer = custom_printer([{"name": "V", "type": "string", "jsonPath": ".spec.v[*]"}])
+    printer = make_custom_printer([{"name": "V", "type": "string", "jsonPath": ".spec.v[*]"}])
     assert printer.row({"metadata": {"name": "x"}, "spec": {"v": ["a", "b"]}}, NOW).cells == ["x", "a"]
 
 
 def test_headings_are_those_of_the_definition() -> None:
     given: Object = {"name": "Size", "type": "integer", "format": "int32", "description": "How big.", "priority": 1}
-    printer = custom_printer([{**given, "jsonPath": ".spec.size"}])
+    printer = make_custom_printer([{**given, "jsonPath": ".spec.size"}])
     assert printer.columns[1] == Column("Size", "integer", "int32", "How big.", 1)
     assert printer.columns[0].format == "name"
 
 
 def test_without_columns_there_is_an_age() -> None:
-    printer = custom_printer([])
+    printer = make_custom_printer([])
     assert [column.name for column in printer.columns] == ["Name", "Age"]
     obj = {"metadata": {"name": "x", "creationTimestamp": "2026-03-14T11:59:00Z"}}
     assert printer.row(obj, NOW).cells == ["x", "60s"]
@@ -83,7 +83,7 @@ def test_columns_end_before_one_that_cannot_be_read() -> None:
     columns = [
         {"name": name, "type": "string", "jsonPath": path} for name, path in [("A", ".a"), ("B", ".b["), ("C", ".c")]
     ]
-    assert [column.name for column in custom_printer(columns).columns] == ["Name", "A"]
+    assert [column.name for column in make_custom_printer(columns).columns] == ["Name", "A"]
 
 
 def test_the_scale_of_a_custom_resource() -> None:
@@ -92,4 +92,4 @@ def test_the_scale_of_a_custom_resource() -> None:
         "spec": {"replicas": 2},
         "status": {"replicas": 1},
     }
-    assert CUSTOM_SCALE.row(obj, NOW).cells == ["x", 2, 1, "60s"]
+    assert CUSTOM_SCALE_PRINTER.row(obj, NOW).cells == ["x", 2, 1, "60s"]

@@ -3,7 +3,7 @@
 import pytest
 
 from mockkube.api.codec import Codec
-from mockkube.api.protobuf.envelope import Protobuf
+from mockkube.api.protobuf.envelope import ProtobufSerializer
 from mockkube.api.schema import Schema
 from mockkube.features.versions import Version
 
@@ -19,5 +19,5 @@ def codec(schema: Schema) -> Codec:
 
 
 @pytest.fixture(scope="session")
-def protobuf(schema: Schema) -> Protobuf:
-    return Protobuf(schema)
+def protobuf(schema: Schema) -> ProtobufSerializer:
+    return ProtobufSerializer(schema)

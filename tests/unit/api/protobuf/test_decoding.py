@@ -3,12 +3,12 @@ import struct
 import pytest
 
 from mockkube.api.protobuf import wire
-from mockkube.api.protobuf.envelope import enclose
+from mockkube.api.protobuf.envelope import wrap_in_envelope
 from mockkube.api.protobuf.wire import Malformed
 
 
 def sized(number, content):
-    return wire.length_delimited(wire.tag(number, wire.SIZED), content)
+    return wire.length_delimited(wire.tag(number, wire.LENGTH_DELIMITED), content)
 
 
 def number(field, value):
@@ -16,7 +16,7 @@ def number(field, value):
 
 
 def pod(*spec):
-    return enclose("v1", "Pod", sized(2, b"".join(spec)))
+    return wrap_in_envelope("v1", "Pod", sized(2, b"".join(spec)))
 
 
 def container(*fields):
@@ -25,7 +25,9 @@ def container(*fields):
 
 def crd(props):
     version = sized(4, sized(1, props))
-    return enclose("apiextensions.k8s.io/v1", "CustomResourceDefinition", sized(1, b"") + sized(2, sized(7, version)))
+    return wrap_in_envelope(
+        "apiextensions.k8s.io/v1", "CustomResourceDefinition", sized(1, b"") + sized(2, sized(7, version))
+    )
 
 
 def props_of(definition):
@@ -96,7 +98,7 @@ def test_a_quantity_is_read_in_its_canonical_form(protobuf):
 
 def test_times_lose_what_json_would_lose(protobuf):
     renewed = sized(4, number(1, 1700000000) + number(2, 123456789))
-    lease = enclose(
+    lease = wrap_in_envelope(
         "coordination.k8s.io/v1", "Lease", sized(1, sized(8, number(1, 5) + number(2, 9))) + sized(2, renewed)
     )
     value = protobuf.read(lease).value
@@ -105,13 +107,13 @@ def test_times_lose_what_json_would_lose(protobuf):
 
 
 def test_json_within_protobuf_is_read_as_json(protobuf):
-    revision = enclose("apps/v1", "ControllerRevision", sized(2, sized(1, b'{"a":[1,null]}')) + number(3, 4))
+    revision = wrap_in_envelope("apps/v1", "ControllerRevision", sized(2, sized(1, b'{"a":[1,null]}')) + number(3, 4))
     assert protobuf.read(revision).value["data"] == {"a": [1, None]}
 
 
 def test_values_that_are_lists_are_messages_with_items(protobuf):
     extra = sized(5, sized(1, b"scopes") + sized(2, sized(1, b"a") + sized(1, b"")))
-    review = enclose("authorization.k8s.io/v1", "SubjectAccessReview", sized(2, extra))
+    review = wrap_in_envelope("authorization.k8s.io/v1", "SubjectAccessReview", sized(2, extra))
     assert protobuf.read(review).value["spec"]["extra"] == {"scopes": ["a", ""]}
 
 
@@ -164,9 +166,13 @@ def test_a_schema_within_a_schema_within_a_schema_has_an_end(protobuf):
             container(sized(8, sized(1, sized(2, sized(1, b"many"))))), "quantities must match", id="no quantity"
         ),
         pytest.param(
-            enclose("v1", "Pod", sized(1, sized(8, number(1, 1 << 62)))), "no time of the years", id="beyond all time"
+            wrap_in_envelope("v1", "Pod", sized(1, sized(8, number(1, 1 << 62)))),
+            "no time of the years",
+            id="beyond all time",
         ),
-        pytest.param(enclose("apps/v1", "ControllerRevision", sized(2, sized(1, b"{"))), "json: ", id="broken JSON"),
+        pytest.param(
+            wrap_in_envelope("apps/v1", "ControllerRevision", sized(2, sized(1, b"{"))), "json: ", id="broken JSON"
+        ),
         pytest.param(pod(sized(14, sized(4, b"\x80"))), "unexpected EOF", id="half a packed number"),
     ],
 )

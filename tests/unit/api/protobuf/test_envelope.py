@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from mockkube.api.catalogue import KINDS
 from mockkube.api.codec import Found
-from mockkube.api.protobuf.envelope import MAGIC, GroupVersionKind, UnknownKind, enclose, list_items, watch_frame
+from mockkube.api.protobuf.envelope import (
+    MAGIC,
+    GroupVersionKind,
+    UnknownKind,
+    encode_list_items,
+    encode_watch_frame,
+    wrap_in_envelope,
+)
 from mockkube.api.protobuf.layout import slots
 from mockkube.api.protobuf.wire import Malformed
 from mockkube.api.schema import Shape
@@ -144,10 +151,10 @@ def test_an_object_is_written_as_kubectl_writes_it(codec, protobuf, name):
         pytest.param(b'{"kind":"Pod"}', r"expected prefix \[107 56 115 0\]", id="JSON"),
         pytest.param(MAGIC, "empty body", id="the magic alone"),
         pytest.param(MAGIC + b"\x0a\x7f", "unexpected EOF", id="the beginning of an envelope"),
-        pytest.param(enclose("v1", "", b""), "Object 'Kind' is missing", id="no kind"),
-        pytest.param(enclose("", "Pod", b""), "Object 'apiVersion' is missing", id="no version"),
+        pytest.param(wrap_in_envelope("v1", "", b""), "Object 'Kind' is missing", id="no kind"),
+        pytest.param(wrap_in_envelope("", "Pod", b""), "Object 'apiVersion' is missing", id="no version"),
         pytest.param(
-            enclose("v1", "Gizmo", b""), 'no kind "Gizmo" is registered for version "v1"', id="an unknown kind"
+            wrap_in_envelope("v1", "Gizmo", b""), 'no kind "Gizmo" is registered for version "v1"', id="an unknown kind"
         ),
     ],
 )
@@ -159,9 +166,9 @@ def test_what_is_no_object_is_named(protobuf, data, why):
 @pytest.mark.parametrize(
     ("data", "kind"),
     [
-        pytest.param(enclose("v1", "Pod", b"\x12\x7f"), ("v1", "Pod"), id="broken within the object"),
-        pytest.param(enclose("v1", "Gizmo", b""), ("v1", "Gizmo"), id="an unknown kind"),
-        pytest.param(enclose("", "", b"\x12"), ("apps/v1", "Deployment"), id="a kind that was expected"),
+        pytest.param(wrap_in_envelope("v1", "Pod", b"\x12\x7f"), ("v1", "Pod"), id="broken within the object"),
+        pytest.param(wrap_in_envelope("v1", "Gizmo", b""), ("v1", "Gizmo"), id="an unknown kind"),
+        pytest.param(wrap_in_envelope("", "", b"\x12"), ("apps/v1", "Deployment"), id="a kind that was expected"),
         pytest.param(MAGIC + b"\x0a\x7f", ("", ""), id="broken before the kind is known"),
     ],
 )
@@ -173,12 +180,15 @@ def test_a_complaint_says_of_which_kind_the_object_was(protobuf, data, kind):
 
 def test_what_an_object_does_not_say_of_its_kind_is_taken_from_what_is_expected(protobuf):
     expected = GroupVersionKind("apps", "v1", "Deployment")
-    assert protobuf.read(enclose("", "", b""), expected).value == {"kind": "Deployment", "apiVersion": "apps/v1"}
-    assert protobuf.read(enclose("v1", "Pod", b""), expected).kind == "Pod"
+    assert protobuf.read(wrap_in_envelope("", "", b""), expected).value == {
+        "kind": "Deployment",
+        "apiVersion": "apps/v1",
+    }
+    assert protobuf.read(wrap_in_envelope("v1", "Pod", b""), expected).kind == "Pod"
 
 
 def test_options_of_a_deletion_may_stand_in_any_group(protobuf):
-    read = protobuf.read(enclose("stable.example.com/v1", "DeleteOptions", b"\x08\x00"))
+    read = protobuf.read(wrap_in_envelope("stable.example.com/v1", "DeleteOptions", b"\x08\x00"))
     assert read.value == {"kind": "DeleteOptions", "apiVersion": "stable.example.com/v1", "gracePeriodSeconds": 0}
 
 
@@ -211,7 +221,7 @@ def test_a_broken_body_is_malformed_or_another_object_but_never_a_bug(protobuf, 
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(["Pod", "Service", "Node", "Secret"]), st.binary(max_size=200))
 def test_any_bytes_are_an_object_or_malformed(protobuf, kind, content):
-    read = attempt(protobuf, enclose("v1", kind, content))
+    read = attempt(protobuf, wrap_in_envelope("v1", kind, content))
     assert read is None or read.kind == kind
 
 
@@ -226,8 +236,8 @@ def test_a_body_cut_short_is_malformed_or_ends_between_fields(protobuf, name):
 def test_a_list_is_its_metadata_and_the_messages_of_its_items(codec, protobuf):
     pods = [completed(codec, {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": name}}) for name in ("a", "b")]
     metadata = {"resourceVersion": "7", "remainingItemCount": 3, "continue": "x"}
-    items = b"".join(list_items(protobuf.content(pod) for pod in pods))
-    before, after = protobuf.around_list("v1", "PodList", metadata, len(items))
+    items = b"".join(encode_list_items(protobuf.content(pod) for pod in pods))
+    before, after = protobuf.encode_list_frame("v1", "PodList", metadata, len(items))
     bare = [{key: value for key, value in pod.items() if key not in ("kind", "apiVersion")} for pod in pods]
     whole = {"kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": bare}
     assert before + items + after == protobuf.write(whole)
@@ -251,6 +261,6 @@ def test_metadata_alone_is_written_as_an_object_and_as_a_list(protobuf):
 
 
 def test_an_event_of_a_watch_is_framed_by_its_length():
-    enclosed = enclose("v1", "Pod", b"")
+    enclosed = wrap_in_envelope("v1", "Pod", b"")
     event = b"\x0a\x05ADDED" + b"\x12" + bytes([len(enclosed) + 2]) + b"\x0a" + bytes([len(enclosed)]) + enclosed
-    assert watch_frame("ADDED", enclosed) == len(event).to_bytes(4, "big") + event
+    assert encode_watch_frame("ADDED", enclosed) == len(event).to_bytes(4, "big") + event

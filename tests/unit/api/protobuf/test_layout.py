@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.protobuf.layout import is_items, slots
+from mockkube.api.protobuf.layout import is_items_message, slots
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
@@ -51,4 +51,4 @@ def test_an_alias_has_the_numbers_of_its_type(schema):
 )
 def test_some_named_lists_are_messages_with_items(schema, definition, field, nested):
     node = schema.node(definition).fields[field].node
-    assert is_items(node.item if nested else node) is nested
+    assert is_items_message(node.item if nested else node) is nested

@@ -9,8 +9,8 @@ from mockkube.api.protobuf.wire import Malformed
 @given(st.integers(min_value=-(1 << 63), max_value=(1 << 63) - 1))
 def test_an_int64_is_read_as_it_was_written(value):
     written = wire.varint(value)
-    number, end = wire.varint_at(written, 0)
-    assert (wire.signed64(number), end) == (value, len(written))
+    number, end = wire.read_varint(written, 0)
+    assert (wire.to_int64(number), end) == (value, len(written))
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_varints_are_written_as_everybody_writes_them(value, written):
 
 
 def test_an_int32_is_the_lower_half():
-    assert wire.signed32(wire.varint_at(wire.varint(-7), 0)[0]) == -7
+    assert wire.to_int32(wire.read_varint(wire.varint(-7), 0)[0]) == -7
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,16 @@
 import pytest
 
 from mockkube.api.validation.addresses import (
-    cidr_warnings,
-    interface_address,
-    ip_warnings,
-    lenient_cidr,
-    lenient_ip,
+    get_cidr_warnings,
+    get_ip_warnings,
     parse_cidr,
     parse_ip,
-    reachable_ip,
-    strict_cidr,
-    strict_ip,
+    validate_cidr,
+    validate_cidr_for_legacy_field,
+    validate_endpoint_ip,
+    validate_interface_address,
+    validate_ip,
+    validate_ip_for_legacy_field,
 )
 
 
@@ -45,9 +45,9 @@ def test_a_range_is_read_leniently(text, network):
 
 
 def test_what_was_stored_stays_valid():
-    assert lenient_ip("010.0.0.1", "ip", strict=True) != []
-    assert lenient_ip("010.0.0.1", "ip", strict=True, stored=["010.0.0.1"]) == []
-    assert lenient_cidr("10.0.0.1/8", "cidr", strict=True, stored=["10.0.0.1/8"]) == []
+    assert validate_ip_for_legacy_field("010.0.0.1", "ip", strict=True) != []
+    assert validate_ip_for_legacy_field("010.0.0.1", "ip", strict=True, stored=["010.0.0.1"]) == []
+    assert validate_cidr_for_legacy_field("10.0.0.1/8", "cidr", strict=True, stored=["10.0.0.1/8"]) == []
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_what_was_stored_stays_valid():
     ],
 )
 def test_a_strict_address_is_canonical(text, complaint):
-    assert [error.detail for error in strict_ip(text, "ip")] == ([complaint] if complaint else [])
+    assert [error.detail for error in validate_ip(text, "ip")] == ([complaint] if complaint else [])
 
 
 @pytest.mark.parametrize(
@@ -72,28 +72,28 @@ def test_a_strict_address_is_canonical(text, complaint):
     ],
 )
 def test_a_strict_range_is_canonical(text, complaint):
-    assert [error.detail for error in strict_cidr(text, "cidr")] == ([complaint] if complaint else [])
+    assert [error.detail for error in validate_cidr(text, "cidr")] == ([complaint] if complaint else [])
 
 
 @pytest.mark.parametrize("text", ["0.0.0.0", "127.0.0.1", "::1", "169.254.1.1", "fe80::1", "224.0.0.5"])
 def test_nobody_is_reached_at_a_special_address(text):
-    assert len(reachable_ip(text, "ip")) == 1
+    assert len(validate_endpoint_ip(text, "ip")) == 1
 
 
 def test_odd_addresses_earn_a_warning():
-    assert ip_warnings("010.0.0.1", "ip") == ['ip: non-standard IP address "010.0.0.1" is invalid: use "10.0.0.1"']
-    assert ip_warnings("2001:db8:0::1", "ip") == [
+    assert get_ip_warnings("010.0.0.1", "ip") == ['ip: non-standard IP address "010.0.0.1" is invalid: use "10.0.0.1"']
+    assert get_ip_warnings("2001:db8:0::1", "ip") == [
         'ip: IPv6 address "2001:db8:0::1" should be in RFC 5952 canonical format ("2001:db8::1")'
     ]
-    assert ip_warnings("10.0.0.1", "ip") == []
+    assert get_ip_warnings("10.0.0.1", "ip") == []
 
 
 def test_an_ambiguous_range_earns_a_warning():
-    assert cidr_warnings("10.0.0.1/8", "c") == [
+    assert get_cidr_warnings("10.0.0.1/8", "c") == [
         'c: CIDR value "10.0.0.1/8" is ambiguous in this context (should be "10.0.0.0/8" or "10.0.0.1/32"?)'
     ]
 
 
 def test_the_address_of_an_interface_keeps_its_host_bits():
-    assert interface_address("10.9.8.7/24", "ips") == []
-    assert interface_address("010.9.8.7/24", "ips")[0].detail == 'must be in canonical form ("10.9.8.7/24")'
+    assert validate_interface_address("10.9.8.7/24", "ips") == []
+    assert validate_interface_address("010.9.8.7/24", "ips")[0].detail == 'must be in canonical form ("10.9.8.7/24")'

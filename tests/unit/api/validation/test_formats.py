@@ -1,18 +1,18 @@
 import pytest
 
 from mockkube.api.validation.formats import (
-    csi_driver_name,
-    domain_prefixed_path,
     immutable,
-    label_map,
     one_of,
-    required_one_of,
+    sort_labels,
+    validate_csi_driver_name,
+    validate_domain_prefixed_path,
+    validate_required_one_of,
 )
 
 
 def test_a_choice_shows_what_there_is():
     assert str(one_of("c", "at", ("a", "b"))[0]) == 'at: Unsupported value: "c": supported values: "a", "b"'
-    assert str(required_one_of("", "at", ("a", "b"))[0]) == "at: Required value"
+    assert str(validate_required_one_of("", "at", ("a", "b"))[0]) == "at: Required value"
 
 
 def test_a_changed_field_is_shown_as_it_would_be():
@@ -22,8 +22,8 @@ def test_a_changed_field_is_shown_as_it_would_be():
 
 
 def test_labels_are_printed_in_order():
-    assert list(label_map({"b": "1", "a": "2"}) or {}) == ["a", "b"]
-    assert label_map({}) is None
+    assert list(sort_labels({"b": "1", "a": "2"}) or {}) == ["a", "b"]
+    assert sort_labels({}) is None
 
 
 @pytest.mark.parametrize(
@@ -35,9 +35,11 @@ def test_labels_are_printed_in_order():
     ],
 )
 def test_a_path_has_a_domain(text, details):
-    assert [error.detail for error in domain_prefixed_path(text, "at")] == details
+    assert [error.detail for error in validate_domain_prefixed_path(text, "at")] == details
 
 
 def test_a_driver_may_have_capitals_but_not_be_long():
-    assert csi_driver_name("CSI.Example.com", "at") == []
-    assert [str(error) for error in csi_driver_name("a" * 64, "at")] == ["at: Too long: may not be more than 63 bytes"]
+    assert validate_csi_driver_name("CSI.Example.com", "at") == []
+    assert [str(error) for error in validate_csi_driver_name("a" * 64, "at")] == [
+        "at: Too long: may not be more than 63 bytes"
+    ]

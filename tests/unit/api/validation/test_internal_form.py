@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mockkube.api.fields import go_json
-from mockkube.api.validation.internal_form import internal_diff, internal_form, metadata_form, owner_form
+from mockkube.api.validation.internal_form import diff_internal_forms, order_metadata, order_owner, to_internal_form
 
 
 @pytest.mark.parametrize(
@@ -31,24 +31,24 @@ from mockkube.api.validation.internal_form import internal_diff, internal_form, 
     ],
 )
 def test_values_have_every_field_of_their_type(go_type, value, form):
-    assert internal_form(go_type, value) == form
-    assert json.dumps(internal_form(go_type, value)) == json.dumps(form)
+    assert to_internal_form(go_type, value) == form
+    assert json.dumps(to_internal_form(go_type, value)) == json.dumps(form)
 
 
 def test_what_a_pod_shares_with_its_host_is_in_its_security_context():
-    context = internal_form("PodSpec", {"hostNetwork": True, "securityContext": {"runAsUser": 1}})["SecurityContext"]
+    context = to_internal_form("PodSpec", {"hostNetwork": True, "securityContext": {"runAsUser": 1}})["SecurityContext"]
     assert (context["HostNetwork"], context["HostPID"], context["RunAsUser"]) == (True, False, 1)
 
 
 def test_a_diff_shows_three_lines_around_a_change():
-    assert internal_diff("Toleration", {"key": "a"}, {"key": "b"}) == (
+    assert diff_internal_forms("Toleration", {"key": "a"}, {"key": "b"}) == (
         '@@ -1,5 +1,5 @@\n {\n- "Key": "a",\n+ "Key": "b",\n  "Operator": "",\n  "Value": "",\n  "Effect": "",\n'
     )
 
 
 def test_metadata_of_a_template_is_inlined():
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {}}
-    assert list(internal_form("PersistentVolumeClaimTemplate", template)) == ["labels", "Spec"]
+    assert list(to_internal_form("PersistentVolumeClaimTemplate", template)) == ["labels", "Spec"]
 
 
 def test_metadata_is_written_in_the_order_of_go_and_maps_by_their_keys():
@@ -59,14 +59,14 @@ def test_metadata_is_written_in_the_order_of_go_and_maps_by_their_keys():
         "labels": {"y": "1", "x": "2"},
         "uid": "i",
     }
-    assert go_json(metadata_form(metadata)) == (
+    assert go_json(order_metadata(metadata)) == (
         '{"uid":"i","labels":{"x":"2","y":"1"},"annotations":{"a":"2","b":"1"},'
         '"ownerReferences":[{"apiVersion":"v1","kind":"K","name":"n","uid":"u","controller":true}]}'
     )
 
 
 def test_an_owner_is_written_with_all_that_identifies_it():
-    assert list(owner_form({"controller": True, "name": "n"}).items()) == [
+    assert list(order_owner({"controller": True, "name": "n"}).items()) == [
         ("apiVersion", ""),
         ("kind", ""),
         ("name", "n"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.api.validation.labels import selector_is_invalid, validate_label_selector, validate_labels
+from mockkube.api.validation.labels import is_invalid_selector, validate_label_selector, validate_labels
 
 
 def says(errors):
@@ -46,10 +46,10 @@ def test_a_requirement_is_told_what_is_wrong(requirement, complaint):
 
 def test_a_selector_stored_with_bad_values_may_keep_them():
     selector = {"matchExpressions": [{"key": "a", "operator": "In", "values": ["b c"]}]}
-    assert selector_is_invalid(selector)
+    assert is_invalid_selector(selector)
     assert validate_label_selector(selector, "s", allow_invalid_values=True) == []
 
 
 def test_no_selector_is_in_order():
     assert validate_label_selector(None, "s") == []
-    assert not selector_is_invalid(None)
+    assert not is_invalid_selector(None)

@@ -23,7 +23,7 @@ def texts(errors):
 
 
 def create(**fields):
-    return texts(validate_metadata(meta(**fields), names.dns_subdomain, True))
+    return texts(validate_metadata(meta(**fields), names.check_dns_subdomain, True))
 
 
 def test_a_good_object_passes():
@@ -95,7 +95,7 @@ def test_an_event_owns_nothing():
 
 
 def test_a_cluster_scoped_kind_has_no_namespace():
-    errors = validate_metadata(meta(), names.dns_subdomain, False)
+    errors = validate_metadata(meta(), names.check_dns_subdomain, False)
     assert texts(errors) == ["metadata.namespace: Forbidden: not allowed on this type"]
 
 
@@ -105,7 +105,7 @@ def test_a_bad_stem_is_named_besides_the_name_made_of_it():
 
 
 def test_finalizers_of_custom_resources_may_lack_a_domain():
-    assert validate_metadata(meta(finalizers=["odd"]), names.dns_subdomain, True, native=False) == []
+    assert validate_metadata(meta(finalizers=["odd"]), names.check_dns_subdomain, True, native=False) == []
 
 
 @pytest.mark.parametrize(

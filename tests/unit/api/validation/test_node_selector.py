@@ -2,16 +2,16 @@
 
 import pytest
 
-from mockkube.api.validation.extensions import Extensions, OperatorRule, unknown_requirement
+from mockkube.api.validation.extensions import Extensions, OperatorRule, reject_requirement_operator
 from mockkube.api.validation.node_selector import (
-    SelectorRules,
+    NodeSelectorOptions,
+    get_node_selector_term_warnings,
     has_invalid_values,
-    node_selector_term_warnings,
     validate_node_selector,
 )
 
 
-def judge(requirement, rules=SelectorRules(), kind="matchExpressions"):  # noqa: B008 - frozen
+def judge(requirement, rules=NodeSelectorOptions(), kind="matchExpressions"):  # noqa: B008 - frozen
     selector = {"nodeSelectorTerms": [{kind: [requirement]}]}
     errors = validate_node_selector(selector, "s", rules)
     return [f"{error.field.removeprefix(f's.nodeSelectorTerms[0].{kind}[0].')}: {error.message}" for error in errors]
@@ -70,7 +70,7 @@ def test_requirements_on_fields(requirement, says):
 
 
 def test_a_selector_has_a_term():
-    (error,) = validate_node_selector({"nodeSelectorTerms": None}, "s", SelectorRules())
+    (error,) = validate_node_selector({"nodeSelectorTerms": None}, "s", NodeSelectorOptions())
     assert str(error) == "s.nodeSelectorTerms: Required value: must have at least one node selector term"
 
 
@@ -78,22 +78,22 @@ def test_values_no_label_can_have_are_kept_where_they_were_stored():
     requirement = {"key": "a", "operator": "In", "values": ["b c"]}
     assert has_invalid_values([{"matchExpressions": [requirement]}])
     assert judge(requirement)
-    assert judge(requirement, SelectorRules(allow_invalid_values=True)) == []
+    assert judge(requirement, NodeSelectorOptions(allow_invalid_values=True)) == []
 
 
 def test_an_operator_of_a_proposal_depends_on_its_gate():
-    rule = OperatorRule("G", lambda requirement, at: [], unknown_requirement)
+    rule = OperatorRule("G", lambda requirement, at: [], reject_requirement_operator)
     extensions = Extensions(node_selectors={"Newer": rule})
     requirement = {"key": "a", "operator": "Newer", "values": ["1.2"]}
-    assert judge(requirement, SelectorRules(extensions=extensions, allowed=frozenset({"G"}))) == []
-    assert judge(requirement, SelectorRules(extensions=extensions)) == [
+    assert judge(requirement, NodeSelectorOptions(extensions=extensions, allowed=frozenset({"G"}))) == []
+    assert judge(requirement, NodeSelectorOptions(extensions=extensions)) == [
         'operator: Invalid value: "Newer": not a valid selector operator'
     ]
 
 
 def test_deprecated_labels_and_impossible_values_are_warned_of():
     term = {"matchExpressions": [{"key": "beta.kubernetes.io/os", "operator": "In", "values": ["a b"]}]}
-    first, second = node_selector_term_warnings(term, "t", check_values=True)
+    first, second = get_node_selector_term_warnings(term, "t", check_values=True)
     assert first == (
         't.matchExpressions[0].key: beta.kubernetes.io/os is deprecated since v1.14; use "kubernetes.io/os" instead'
     )

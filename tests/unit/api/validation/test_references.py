@@ -3,8 +3,8 @@
 import pytest
 
 from mockkube.api.validation.references import (
+    check_trust_bundle_name,
     is_kubernetes_signer,
-    trust_bundle_name,
     validate_csi_driver_name,
     validate_signer_name,
     validate_user_annotations,
@@ -49,8 +49,8 @@ def test_a_csi_driver_may_have_capitals():
 
 
 def test_a_bundle_is_named_for_its_signer():
-    assert trust_bundle_name("example.com:signer:a") == []
-    assert trust_bundle_name("example.com:signer:A") != []
+    assert check_trust_bundle_name("example.com:signer:a") == []
+    assert check_trust_bundle_name("example.com:signer:A") != []
 
 
 def test_annotations_for_a_signer_have_a_domain():

@@ -1,4 +1,4 @@
-from mockkube.api.validation.status_metadata import restore, restore_metadata
+from mockkube.api.validation.status_metadata import reset_metadata_for_status, restore
 
 
 def test_what_was_not_there_goes_again():
@@ -9,5 +9,5 @@ def test_what_was_not_there_goes_again():
 
 def test_the_name_and_the_version_are_left_alone():
     new = {"metadata": {"name": "n", "resourceVersion": "2", "labels": {"a": "b"}}}
-    restore_metadata(new, {"metadata": {"resourceVersion": "1", "finalizers": ["x/y"]}})
+    reset_metadata_for_status(new, {"metadata": {"resourceVersion": "1", "finalizers": ["x/y"]}})
     assert new["metadata"] == {"name": "n", "resourceVersion": "2", "finalizers": ["x/y"]}

@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.validation.webhooks import validate_client, validate_review_versions
+from mockkube.api.validation.webhooks import validate_client_config, validate_review_versions
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from mockkube.api.validation.webhooks import validate_client, validate_review_ve
     ],
 )
 def test_a_webhook_is_somewhere(client, complaints):
-    assert [str(error) for error in validate_client(client, "c")] == complaints
+    assert [str(error) for error in validate_client_config(client, "c")] == complaints
 
 
 @pytest.mark.parametrize(

@@ -43,11 +43,11 @@ def registry() -> Registry:
     return Registry(
         store=MemoryStore(),
         clock=RealClock(),
-        chance=Chance.seeded(1, "registry"),
+        chance=Chance.from_seed(1, "registry"),
         caps=caps,
         schema=Schema(caps.version),
         admission=Chain([]),
-        allocators=Allocators(chance=Chance.seeded(1, "allocators")),
+        allocators=Allocators(chance=Chance.from_seed(1, "allocators")),
         runtime_config={},
     )
 

@@ -17,10 +17,10 @@ from mockkube.apiserver.registry.cache import Change, ChangeType
 from mockkube.apiserver.registry.watching import PENDING_MAX
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client.identity import controller, controller_manager, kubelet, scheduler
-from mockkube.client.protocol import EVERYTHING, Ended, Key, Selection
-from mockkube.client.sight import Sight
+from mockkube.client.protocol import EVERYTHING, Key, Selection, WatchEnded
+from mockkube.client.sight import VersionedDecoder
 from mockkube.features.versions import DEFAULT, Version
-from mockkube.proposals.lending import schema_for
+from mockkube.proposals.lending import make_schema
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import RealClock
 
@@ -49,7 +49,7 @@ async def store() -> AsyncIterator[FragileStore]:
 @pytest.fixture
 async def server(store: FragileStore) -> AsyncIterator[ApiServer]:
     options = ApiServerOptions(Authenticator({}), disable_admission=("ServiceAccount",))
-    made = ApiServer(store=store, options=options, clock=RealClock(), chance=Chance.seeded(1, "server"))
+    made = ApiServer(store=store, options=options, clock=RealClock(), chance=Chance.from_seed(1, "server"))
     await made.start()
     yield made
     await made.stop()
@@ -127,7 +127,7 @@ async def test_a_bug_of_the_server_is_logged_and_told_as_such(
 
 async def test_what_was_read_once_is_shared_by_all_of_a_version(client: LocalClient, door: LocalDoor) -> None:
     await client.create("Pod", POD)
-    server_sight, older = Sight(schema_for(DEFAULT)), Sight(schema_for(Version(1, 33)))
+    server_sight, older = VersionedDecoder(make_schema(DEFAULT)), VersionedDecoder(make_schema(Version(1, 33)))
     whole, same, first, second = [
         await LocalClient(door, controller_manager(DEFAULT), sight).get("Pod", P)
         for sight in (None, server_sight, older, older)
@@ -173,13 +173,13 @@ async def test_a_watch_that_ends_says_how_far_the_server_had_come(client: LocalC
     await client.create("Namespace", {"metadata": {"name": "other"}})
     reached = (await client.list("Pod")).resource_version
     door.shut()
-    with pytest.raises(Ended) as caught:
+    with pytest.raises(WatchEnded) as caught:
         watch.take()
     assert caught.value.resource_version == reached
 
 
 async def test_custom_resources_are_served_when_they_are_there(client: LocalClient, door: LocalDoor) -> None:
-    older = LocalClient(door, controller_manager(DEFAULT), Sight(schema_for(Version(1, 33))))
+    older = LocalClient(door, controller_manager(DEFAULT), VersionedDecoder(make_schema(Version(1, 33))))
     with pytest.raises(NotFound):
         await older.list("Widget")
     spec = {

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from mockkube.api.errors import ApiError
-from mockkube.controllers.certificates.authority import Authority, Order, duration
+from mockkube.controllers.certificates.authority import CertificateAuthority, Order, duration
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = ec.generate_private_key(ec.SECP256R1())
@@ -26,7 +26,7 @@ def authority(tmp_path):
     certificate = builder.not_valid_after(NOW + 2 * YEAR).sign(KEY, hashes.SHA256())
     (tmp_path / "ca.crt").write_bytes(certificate.public_bytes(Encoding.PEM))
     (tmp_path / "ca.key").write_bytes(KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    return Authority(tmp_path / "ca.crt", tmp_path / "ca.key")
+    return CertificateAuthority(tmp_path / "ca.crt", tmp_path / "ca.key")
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_nothing_outlasts_its_authority(authority, request_for_joe):
 
 def test_what_cannot_be_read_is_told(tmp_path, request_for_joe):
     with pytest.raises(ApiError, match="No such file"):
-        signed(Authority(tmp_path / "no.crt", tmp_path / "no.key"), request_for_joe, "client auth")
+        signed(CertificateAuthority(tmp_path / "no.crt", tmp_path / "no.key"), request_for_joe, "client auth")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mockkube.controllers.certificates.cleaner import first_look_past
+from mockkube.controllers.certificates.cleaner import next_check_after
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -17,4 +17,4 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
     ],
 )
 def test_what_has_ended_is_noticed_at_the_next_look(minutes, look):
-    assert first_look_past(START, START + timedelta(minutes=minutes)) == START + timedelta(minutes=look)
+    assert next_check_after(START, START + timedelta(minutes=minutes)) == START + timedelta(minutes=look)

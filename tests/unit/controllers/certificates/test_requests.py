@@ -15,7 +15,7 @@ from mockkube.controllers.certificates.requests import (
     KUBELET_SERVING,
     approved,
     complaint,
-    kept_until,
+    deletion_time,
 )
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -136,7 +136,7 @@ def certificate(lasts):
     ],
 )
 def test_how_long_a_request_is_kept(given, hours):
-    assert kept_until(given) == NOW + timedelta(hours=hours)
+    assert deletion_time(given) == NOW + timedelta(hours=hours)
 
 
 def test_what_is_denied_is_not_approved():

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockkube.controllers.cronjob.schedule import Unreadable, read_schedule
+from mockkube.controllers.cronjob.missed_times import missed
+from mockkube.controllers.cronjob.schedule import Unreadable, parse_schedule
 
 
 def strikes(text, start, count=3):
     """Return the next moments of a schedule as they are written in UTC."""
-    schedule, moment, found = read_schedule(text), datetime.fromisoformat(start), []
+    schedule, moment, found = parse_schedule(text), datetime.fromisoformat(start), []
     for _ in range(count):
         moment = schedule.next(moment)
         if moment is None:
@@ -62,7 +63,7 @@ def test_where_clocks_are_put_forward_at_midnight_a_day_begins_later():
 
 def test_what_cannot_be_read_says_why():
     with pytest.raises(Unreadable, match="expected exactly 5 fields, found 1"):
-        read_schedule("never")
+        parse_schedule("never")
 
 
 FIELDS = st.tuples(
@@ -78,7 +79,7 @@ FIELDS = st.tuples(
 @given(FIELDS, st.integers(0, 20 * 365 * 24 * 3600))
 def test_moments_come_in_order_and_none_is_left_out(fields, start):
     *parts, zone = fields
-    schedule = read_schedule(f"TZ={zone} {' '.join(parts)}")
+    schedule = parse_schedule(f"TZ={zone} {' '.join(parts)}")
     moment, found = datetime(2015, 1, 1, tzinfo=UTC) + timedelta(seconds=start), []
     for _ in range(4):
         moment = schedule.next(moment)
@@ -86,3 +87,11 @@ def test_moments_come_in_order_and_none_is_left_out(fields, start):
     for earlier, later in pairwise(found):
         assert later > earlier
         assert schedule.next(earlier + (later - earlier) / 2) == later
+
+
+def test_a_deadline_of_64_bits_reaches_back_for_ever() -> None:
+    now = datetime(2030, 1, 1, 0, 10, 30, tzinfo=UTC)
+    spec = {"startingDeadlineSeconds": (1 << 63) - 1}
+    cron_job = {"metadata": {"creationTimestamp": "2030-01-01T00:00:00Z"}, "spec": spec}
+    found = missed(cron_job, parse_schedule("* * * * *"), now, in_time=True)
+    assert found.latest == now.replace(second=0)

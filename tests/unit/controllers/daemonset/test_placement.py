@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.controllers.daemonset.placement import Fit, daemon_tolerations, pinned, placement_of, target_node
+from mockkube.controllers.daemonset.placement import Fit, compile_placement, daemon_tolerations, pinned, target_node
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 from mockkube.proposals.lending import selector_operators, taint_rules
@@ -15,7 +15,7 @@ ABOVE = {"key": "level", "operator": "Gt", "value": "800", "effect": "NoExecute"
 def fit(node, *gates, **spec):
     caps = Capabilities(Version(1, 36), frozenset(gates))
     daemon_set = {"spec": {"template": {"spec": {"containers": [], **spec}}}}
-    return placement_of(daemon_set, taint_rules(caps), selector_operators(caps)).fit(node)
+    return compile_placement(daemon_set, taint_rules(caps), selector_operators(caps)).fit(node)
 
 
 def node(*taints, **labels):

@@ -50,7 +50,7 @@ def test_recreation_knows_neither():
 def test_the_new_set_never_grows_beyond_what_surge_allows(replicas, old, new, surge, unavailable):
     one = deployment(replicas, surge, unavailable)
     new = min(new, replicas)
-    size = sizes.new_set_size(one, [replica_set("old", old), replica_set("new", new)], new)
+    size = sizes.new_set_replicas(one, [replica_set("old", old), replica_set("new", new)], new)
     assert new <= size <= replicas
     assert size == new or old + size <= replicas + sizes.max_surge(one)
 
@@ -63,7 +63,7 @@ def test_the_new_set_never_grows_beyond_what_surge_allows(replicas, old, new, su
 def test_old_sets_never_give_up_more_available_pods_than_can_be_missed(replicas, olds, unavailable):
     one = deployment(replicas, 1, unavailable)
     old = [replica_set(f"o{i}", size, min(size, ready)) for i, (size, ready) in enumerate(olds)]
-    cut = sizes.available_cut(one, old, old)
+    cut = sizes.scale_down_available(one, old, old)
     given_up = sum(sizes.wanted(each) - cut.get(each["metadata"]["uid"], sizes.wanted(each)) for each in old)
     spare = sum(min(size, ready) for size, ready in olds) - (replicas - sizes.max_unavailable(one))
     assert given_up <= max(spare, 0)
@@ -72,7 +72,7 @@ def test_old_sets_never_give_up_more_available_pods_than_can_be_missed(replicas,
 def test_what_is_not_available_goes_first():
     one = deployment(4)
     old = [replica_set("older", 2, 2, created="2029-01-01T00:00:00Z"), replica_set("newer", 3, 1)]
-    assert sizes.unhealthy_cut(one, old, 1) == {"newer": 2}
+    assert sizes.scale_down_unhealthy(one, old, 1) == {"newer": 2}
 
 
 def test_a_change_of_scale_is_spread_in_proportion():

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockkube.controllers.endpoints.slice_plan import Group, identity_of, ordered_ports, ports_key, spread
+from mockkube.controllers.endpoints.slice_plan import Group, identity_of, ports_key, sort_ports, spread
 
 MAX = 3
 
@@ -18,7 +18,7 @@ def group(*slices):
     return Group(
         slices=slices,
         labels={},
-        stale_labels=lambda one: False,
+        has_stale_labels=lambda one: False,
         empty=lambda: {"metadata": {}, "endpoints": []},
         size_max=MAX,
     )
@@ -68,7 +68,7 @@ def test_whatever_there_was_everything_wanted_is_somewhere_once(before, wanted):
 def test_ports_are_the_same_in_any_order():
     one, other = {"name": "a", "port": 1}, {"name": "b", "port": 2}
     assert ports_key([one, other]) == ports_key([other, one])
-    assert ordered_ports([one, other]) == ordered_ports([other, one])
+    assert sort_ports([one, other]) == sort_ports([other, one])
 
 
 def test_an_endpoint_is_told_by_address_name_and_pod():

@@ -5,7 +5,7 @@ from prometheus_client import CollectorRegistry
 
 from mockkube.client.cache import Change
 from mockkube.client.protocol import EventType, Key
-from mockkube.controllers.framework.consistency_store import OwnWrites, Watched
+from mockkube.controllers.framework.consistency_store import ConsistencyStore, TrackedInformer
 from mockkube.runtime.virtual import VirtualClock
 
 KEY = Key("default", "s")
@@ -39,7 +39,7 @@ def clock():
 
 @pytest.fixture
 def writes(cache, clock):
-    return OwnWrites(clock, "s", CollectorRegistry(), [Watched(cache, "", "pods")])
+    return ConsistencyStore(clock, "s", CollectorRegistry(), [TrackedInformer(cache, "", "pods")])
 
 
 def test_it_is_behind_until_the_write_or_something_later_was_seen(writes, cache):
@@ -69,7 +69,7 @@ def test_nobody_waits_for_ever(writes, clock):
 
 def test_skips_are_counted(cache, clock):
     registry = CollectorRegistry()
-    writes = OwnWrites(clock, "s", registry, [Watched(cache, "", "pods")])
+    writes = ConsistencyStore(clock, "s", registry, [TrackedInformer(cache, "", "pods")])
     writes.wrote(KEY, "Pod", pod(10))
     writes.behind(KEY)
     assert registry.get_sample_value("s_stale_sync_skips_total", {"group": "", "resource": "pods"}) == 1

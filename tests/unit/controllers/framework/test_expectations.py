@@ -9,9 +9,9 @@ def test_who_expects_nothing_is_satisfied():
 def test_creations_are_waited_for_one_by_one():
     expectations = Expectations(VirtualClock())
     expectations.expect_creations("k", 2)
-    expectations.creation_seen("k")
+    expectations.creation_observed("k")
     assert not expectations.satisfied("k")
-    expectations.creation_seen("k")
+    expectations.creation_observed("k")
     assert expectations.satisfied("k")
 
 
@@ -19,9 +19,9 @@ def test_a_deletion_counts_once_and_only_if_it_was_expected():
     expectations = Expectations(VirtualClock())
     expectations.expect_deletions("k", ["a", "b"])
     for uid in ("a", "a", "c"):
-        expectations.deletion_seen("k", uid)
+        expectations.deletion_observed("k", uid)
     assert not expectations.satisfied("k")
-    expectations.deletion_seen("k", "b")
+    expectations.deletion_observed("k", "b")
     assert expectations.satisfied("k")
 
 

@@ -1,9 +1,9 @@
-from mockkube.controllers.framework.hot_loops import LOOP_MIN, METRIC, WINDOW_SECONDS, Cause, Loops
+from mockkube.controllers.framework.hot_loops import LOOP_MIN, METRIC, WINDOW_SECONDS, HotLoopCause, HotLoopDetector
 from mockkube.runtime.virtual import VirtualClock
 
 
 def failing(clock, times=LOOP_MIN):
-    loops = Loops(clock)
+    loops = HotLoopDetector(clock)
     for _ in range(times):
         loops.failed("c", "ns/o", "refused")
     return loops
@@ -15,7 +15,7 @@ def test_a_few_failures_are_no_loop():
 
 def test_a_pair_that_keeps_failing_is_named_with_its_rate_and_last_word():
     (loop,) = failing(VirtualClock()).current()
-    assert (loop.controller, loop.object, loop.cause) == ("c", "ns/o", Cause.FAILING)
+    assert (loop.controller, loop.object, loop.cause) == ("c", "ns/o", HotLoopCause.FAILING)
     assert (loop.per_minute, loop.message) == (LOOP_MIN, "refused")
 
 
@@ -33,16 +33,16 @@ def test_only_the_last_minute_counts_for_the_rate():
 
 
 def test_what_is_lost_and_made_again_and_again_is_a_loop():
-    loops = Loops(VirtualClock())
+    loops = HotLoopDetector(VirtualClock())
     for _ in range(LOOP_MIN):
         assert loops.current() == []
         loops.lost("c", "ns/o")
         loops.created("c", "ns/o")
-    assert [loop.cause for loop in loops.current()] == [Cause.CHURNING]
+    assert [loop.cause for loop in loops.current()] == [HotLoopCause.CHURNING]
 
 
 def test_what_is_made_once_and_then_lost_is_no_loop():
-    loops = Loops(VirtualClock())
+    loops = HotLoopDetector(VirtualClock())
     for note in (loops.created, loops.lost):
         for _ in range(LOOP_MIN):
             note("c", "ns/o")
@@ -69,7 +69,7 @@ class Heard:
 
 def test_a_bell_rings_when_a_loop_begins_and_when_it_ends():
     bell = Heard()
-    loops = Loops(VirtualClock(), bell)
+    loops = HotLoopDetector(VirtualClock(), bell)
     for _ in range(LOOP_MIN - 1):
         loops.failed("c", "ns/o", "refused")
     loops.succeeded("c", "ns/o")
@@ -84,7 +84,7 @@ def test_a_bell_rings_when_a_loop_begins_and_when_it_ends():
 
 def test_a_bell_rings_when_what_is_made_is_lost_once_too_often():
     bell = Heard()
-    loops = Loops(VirtualClock(), bell)
+    loops = HotLoopDetector(VirtualClock(), bell)
     for _ in range(LOOP_MIN):
         assert bell.times == 0
         loops.lost("c", "ns/o")

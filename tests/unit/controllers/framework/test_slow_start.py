@@ -1,7 +1,7 @@
 import pytest
 
 from mockkube.api.errors import Forbidden
-from mockkube.controllers.framework.slow_start import slow_start
+from mockkube.controllers.framework.slow_start import slow_start_batch
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ async def test_batches_double_until_one_fails(count, fails_at, called, successes
         if index == fails_at:
             raise Forbidden("quota")
 
-    batches = await slow_start(count, create)
+    batches = await slow_start_batch(count, create)
     assert calls == list(range(called))
     assert batches.successes == successes
     assert (batches.error is None) == (fails_at is None)

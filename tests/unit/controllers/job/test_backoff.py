@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mockkube.controllers.job.backoff import Streak, finished_at, index_seconds_left
+from mockkube.controllers.job.backoff import Streak, finished_at, index_remaining_backoff_seconds
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -66,5 +66,5 @@ def test_failures_prolong_the_streak_from_the_last_of_them():
 def test_an_index_waits_by_its_own_failures_counted_or_not():
     annotations = {"batch.kubernetes.io/job-index-failure-count": "1"}
     annotations["batch.kubernetes.io/job-index-ignored-failure-count"] = "1"
-    assert index_seconds_left(ended(5, annotations=annotations), START + timedelta(seconds=15)) == 30
-    assert index_seconds_left(None, START) == 0
+    assert index_remaining_backoff_seconds(ended(5, annotations=annotations), START + timedelta(seconds=15)) == 30
+    assert index_remaining_backoff_seconds(None, START) == 0

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.controllers.job.completion import completion, enact, final, release, verdict
-from mockkube.controllers.job.pod_counts import tally_of
+from mockkube.controllers.job.completion import completion, enact_job_finished, final, release, verdict
+from mockkube.controllers.job.pod_counts import count_job_pods
 from mockkube.controllers.job.rules import Rules
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -51,18 +51,18 @@ def kind_of(condition):
     ],
 )
 def test_a_job_is_to_end(given, pods, expected):
-    assert kind_of(verdict(tally_of(given, pods, LATE, ()), NOW)) == expected
+    assert kind_of(verdict(count_job_pods(given, pods, LATE, ()), NOW)) == expected
 
 
 def test_without_the_gates_a_job_has_failed_or_succeeded_at_once():
-    failed = tally_of(job(), [pod("a", "Failed")], AT_ONCE, ())
+    failed = count_job_pods(job(), [pod("a", "Failed")], AT_ONCE, ())
     assert kind_of(verdict(failed, NOW)) == ("Failed", "BackoffLimitExceeded")
     assert completion(AT_ONCE, NOW)["type"] == "Complete"
     assert final(completion(LATE, NOW), NOW)["type"] == "Complete"
 
 
 def test_pods_that_ended_are_noted_once_and_let_go():
-    tally = tally_of(job(), [pod("a", "Failed"), pod("b", "Succeeded"), pod("c")], LATE, ())
+    tally = count_job_pods(job(), [pod("a", "Failed"), pod("b", "Succeeded"), pod("c")], LATE, ())
     done = release(tally, None)
     assert ([one["metadata"]["uid"] for one in done.pods], done.changed) == (["a", "b"], True)
     assert tally.status["uncountedTerminatedPods"] == {"succeeded": ["b"], "failed": ["a"]}
@@ -72,34 +72,34 @@ def test_pods_that_ended_are_noted_once_and_let_go():
 
 
 def test_pods_known_to_be_let_go_are_not_noted_again():
-    tally = tally_of(job(), [pod("a", "Failed")], LATE, ("a",))
+    tally = count_job_pods(job(), [pod("a", "Failed")], LATE, ("a",))
     assert (tally.failed, release(tally, None).pods) == (0, [])
 
 
 def test_when_a_job_fails_whatever_has_not_succeeded_has_failed():
-    tally = tally_of(job(), [pod("a"), pod("b", "Succeeded")], LATE, ())
+    tally = count_job_pods(job(), [pod("a"), pod("b", "Succeeded")], LATE, ())
     release(tally, {"type": "FailureTarget"})
     assert tally.uncounted("failed") == ["a"]
-    other = tally_of(job(), [pod("a"), pod("b", "Succeeded")], LATE, ())
+    other = count_job_pods(job(), [pod("a"), pod("b", "Succeeded")], LATE, ())
     release(other, {"type": "SuccessCriteriaMet"})
     assert other.uncounted("failed") == []
 
 
 def test_a_job_has_not_ended_while_pods_go_or_wait_to_be_counted():
     end = final(completion(LATE, NOW), NOW)
-    going = tally_of(job(), [pod("a", deletionTimestamp="2030-01-01T00:00:30Z", finalizers=[])], LATE, ())
-    assert enact(going, end, NOW) is False
-    uncounted = tally_of(job(), [], LATE, ())
+    going = count_job_pods(job(), [pod("a", deletionTimestamp="2030-01-01T00:00:30Z", finalizers=[])], LATE, ())
+    assert enact_job_finished(going, end, NOW) is False
+    uncounted = count_job_pods(job(), [], LATE, ())
     uncounted.uncounted("failed").append("a")
-    assert enact(uncounted, end, NOW) is False
-    gone = tally_of(job(), [], LATE, ())
-    assert enact(gone, end, NOW) is True
+    assert enact_job_finished(uncounted, end, NOW) is False
+    gone = count_job_pods(job(), [], LATE, ())
+    assert enact_job_finished(gone, end, NOW) is True
     assert gone.status["completionTime"] == "2030-01-01T00:00:00Z"
 
 
 def test_a_failed_pod_of_an_index_stays_until_another_has_taken_over():
     given = job(completionMode="Indexed", backoffLimitPerIndex=3, backoffLimit=100)
-    waiting = tally_of(given, [pod("a", "Failed", 0), pod("b", "Running", 1)], LATE, ())
+    waiting = count_job_pods(given, [pod("a", "Failed", 0), pod("b", "Running", 1)], LATE, ())
     assert (list(waiting.waiting), release(waiting, None).pods) == ([0], [])
-    replaced = tally_of(given, [pod("a", "Failed", 0), pod("c", "Running", 0)], LATE, ())
+    replaced = count_job_pods(given, [pod("a", "Failed", 0), pod("c", "Running", 0)], LATE, ())
     assert [one["metadata"]["uid"] for one in release(replaced, None).pods] == ["a"]

@@ -39,7 +39,7 @@ def test_they_are_sets(one, other):
     left, right = Intervals.of(one), Intervals.of(other)
     assert members(left | right) == one | other
     assert len(left) == len(one)
-    assert left.shared_with(right) == len(one & other)
+    assert left.count_shared(right) == len(one & other)
 
 
 @given(INDEXES, st.integers(0, 35), st.integers(0, 10))

@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.controllers.nodelifecycle.zones import ZoneQueue, ZoneState, rate_of, state_of, zone_of
+from mockkube.controllers.nodelifecycle.zones import RateLimitedTimedQueue, ZoneState, rate_of, state_of, zone_of
 from mockkube.controllers.options import NodeOptions
 from mockkube.runtime.virtual import VirtualClock
 
@@ -40,7 +40,7 @@ def test_a_zone_is_named_by_region_and_zone():
 
 def queue(per_second=0.1):
     clock = VirtualClock()
-    return clock, ZoneQueue(per_second, clock.monotonic)
+    return clock, RateLimitedTimedQueue(per_second, clock.monotonic)
 
 
 def test_nodes_go_one_at_a_time_at_the_rate_of_the_zone():
@@ -66,11 +66,11 @@ def test_a_node_is_taken_up_once_until_it_is_removed():
 
 def test_a_zone_that_was_stopped_starts_with_a_wait():
     clock, zone = queue()
-    zone.swap_rate(0.0)
+    zone.swap_limiter(0.0)
     zone.add("a")
     clock.move_to(100)
     assert (zone.take(), zone.due_at()) == (None, None)
-    zone.swap_rate(0.1)
+    zone.swap_limiter(0.1)
     assert zone.due_at() == 110.0
 
 

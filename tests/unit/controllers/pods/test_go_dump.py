@@ -1,12 +1,12 @@
-from mockkube.controllers.endpoints.subsets import repacked
-from mockkube.controllers.pods.go_dump import Field, Plain, Pointer, Slice, Struct, dump, fnv_128a
+from mockkube.controllers.endpoints.subsets import repack_subsets
+from mockkube.controllers.pods.go_dump import Field, GoPointer, GoScalar, Slice, Struct, dump, fnv_128a
 
 PORT = Struct(
     "v1.EndpointPort",
     (
-        Field("Name", "name", Plain("string")),
-        Field("Port", "port", Plain("int32", "0")),
-        Field("AppProtocol", "appProtocol", Pointer(Plain("string"))),
+        Field("Name", "name", GoScalar("string")),
+        Field("Port", "port", GoScalar("int32", "0")),
+        Field("AppProtocol", "appProtocol", GoPointer(GoScalar("string"))),
     ),
 )
 
@@ -17,12 +17,12 @@ def test_a_struct_is_dumped_as_go_dumps_it():
 
 
 def test_what_a_pointer_leads_to_stands_without_its_type():
-    assert dump("h2c", Pointer(Plain("string"))) == "(*string)h2c"
+    assert dump("h2c", GoPointer(GoScalar("string"))) == "(*string)h2c"
 
 
 def test_a_slice_names_its_type_once():
-    assert dump(["a", "b"], Slice(Plain("string"))) == "([]string)[a b]"
-    assert dump(None, Slice(Plain("string"))) == "([]string)<nil>"
+    assert dump(["a", "b"], Slice(GoScalar("string"))) == "([]string)[a b]"
+    assert dump(None, Slice(GoScalar("string"))) == "([]string)<nil>"
 
 
 def test_the_hash_is_fnv_1a_of_128_bits():
@@ -35,7 +35,7 @@ def test_addresses_with_the_same_ports_come_together():
         {"addresses": [{"ip": "10.0.0.2"}], "ports": [{"port": 80}]},
         {"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]},
     ]
-    assert repacked(subsets) == [{"addresses": [{"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}], "ports": [{"port": 80}]}]
+    assert repack_subsets(subsets) == [{"addresses": [{"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}], "ports": [{"port": 80}]}]
 
 
 def test_an_address_that_is_ready_and_not_is_not():
@@ -43,8 +43,8 @@ def test_an_address_that_is_ready_and_not_is_not():
         {"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]},
         {"notReadyAddresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]},
     ]
-    assert repacked(subsets) == [{"notReadyAddresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]}]
+    assert repack_subsets(subsets) == [{"notReadyAddresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]}]
 
 
 def test_endpoints_without_ports_are_kept():
-    assert repacked([{"addresses": [{"ip": "10.0.0.1"}]}]) == [{"addresses": [{"ip": "10.0.0.1"}]}]
+    assert repack_subsets([{"addresses": [{"ip": "10.0.0.1"}]}]) == [{"addresses": [{"ip": "10.0.0.1"}]}]

@@ -1,6 +1,6 @@
 """Hashes that names are made of."""
 
-from mockkube.controllers.pods.template_hash import fnv32, go_json, safe_name
+from mockkube.controllers.pods.template_hash import fnv32, go_json, safe_encode_string
 
 _DATA = {
     "spec": {
@@ -31,7 +31,7 @@ _DATA = {
 
 
 def test_a_revision_of_a_stateful_set_has_the_name_it_has_upstream():
-    assert safe_name(fnv32(go_json(_DATA) + b"0")) == "86dbdcb4d6"
+    assert safe_encode_string(fnv32(go_json(_DATA) + b"0")) == "86dbdcb4d6"
 
 
 def test_json_is_sorted_and_may_stand_in_html():

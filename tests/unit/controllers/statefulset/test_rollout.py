@@ -4,7 +4,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.controllers.statefulset.rollout import BURST_MAX, Editions, Need, Roster, Rules, roster_of
+from mockkube.controllers.statefulset.rollout import (
+    BURST_MAX,
+    PodNeed,
+    RevisionedSets,
+    Rules,
+    StatefulSetPlan,
+    plan_stateful_set,
+)
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 ONE_BY_ONE, SEVERAL = Rules(True, False), Rules(True, True)
@@ -27,7 +34,7 @@ def roster(replicas=(), condemned=(), rules=ONE_BY_ONE, policy="OrderedReady", s
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0, **rolling}},
     }
     owner = {"metadata": {"name": "s", "generation": 1}, "spec": spec}
-    return Roster(owner, "old", "new", replicas, condemned, NOW, rules)
+    return StatefulSetPlan(owner, "old", "new", replicas, condemned, NOW, rules)
 
 
 def names(pods):
@@ -78,18 +85,18 @@ def test_since_1_34_a_pod_that_is_ready_too_short_holds_up_the_update(rules, exp
 @pytest.mark.parametrize(
     ("one", "need"),
     [
-        pytest.param(pod(0), Need.NOTHING, id="serves"),
-        pytest.param(pod(0, phase=""), Need.CREATION, id="is not there"),
-        pytest.param(pod(0, phase="Failed"), Need.DELETION, id="failed"),
-        pytest.param(pod(0, phase="Succeeded"), Need.DELETION, id="succeeded"),
-        pytest.param(pod(0, phase="Failed", going=True), Need.TIME, id="failed and goes"),
-        pytest.param(pod(0, phase="Pending", ready=False), Need.TIME, id="does not run yet"),
-        pytest.param(pod(0, ready=False), Need.TIME, id="is not ready"),
-        pytest.param(pod(0, going=True), Need.TIME, id="goes"),
+        pytest.param(pod(0), PodNeed.NOTHING, id="serves"),
+        pytest.param(pod(0, phase=""), PodNeed.CREATION, id="is not there"),
+        pytest.param(pod(0, phase="Failed"), PodNeed.DELETION, id="failed"),
+        pytest.param(pod(0, phase="Succeeded"), PodNeed.DELETION, id="succeeded"),
+        pytest.param(pod(0, phase="Failed", going=True), PodNeed.TIME, id="failed and goes"),
+        pytest.param(pod(0, phase="Pending", ready=False), PodNeed.TIME, id="does not run yet"),
+        pytest.param(pod(0, ready=False), PodNeed.TIME, id="is not ready"),
+        pytest.param(pod(0, going=True), PodNeed.TIME, id="goes"),
     ],
 )
 def test_what_a_pod_needs_first(one, need):
-    assert roster([one]).need_of(one) is need
+    assert roster([one]).find_need(one) is need
 
 
 @pytest.mark.parametrize(
@@ -103,7 +110,7 @@ def test_what_a_pod_needs_first(one, need):
     ],
 )
 def test_when_a_pod_beyond_the_size_may_go(replicas, condemned, policy, may):
-    assert roster(replicas, [condemned], policy=policy).may_go(condemned) is may
+    assert roster(replicas, [condemned], policy=policy).may_delete_condemned(condemned) is may
 
 
 def planned(present, *, replicas, policy="Parallel", start=0):
@@ -116,7 +123,7 @@ def planned(present, *, replicas, policy="Parallel", start=0):
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
     }
     owner = {"metadata": {"name": "s", "namespace": "default", "uid": "u", "generation": 1}, "spec": spec}
-    return roster_of(owner, Editions(owner, "old", owner, "new"), present, NOW, ONE_BY_ONE)
+    return plan_stateful_set(owner, RevisionedSets(owner, "old", owner, "new"), present, NOW, ONE_BY_ONE)
 
 
 def test_the_largest_set_is_planned_in_slices():

@@ -85,7 +85,7 @@ def test_a_stage_waits(delay, share, waits):
 
 
 def test_weights_decide_among_stages():
-    chance = Chance.seeded(1, "test")
+    chance = Chance.from_seed(1, "test")
     stages = [stage("never", weight=0), stage("always", weight=1)]
     assert {draw(stages, POD, chance).name for _ in range(20)} == {"always"}
     equal = [stage("a"), stage("b")]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mockkube_cel.sizes import LARGEST, Interval, fixed
 
-from mockkube.matching.cel.tolerations import COST_MAX, EXPRESSION_BYTES_MAX, TAINTS, admission_errors
+from mockkube.matching.cel.tolerations import COST_MAX, EXPRESSION_BYTES_MAX, TAINT_ENVIRONMENT, admission_errors
 
 _UNKNOWN_WALK = 1844674407370955264
 """A tenth of the largest size there is, in double precision."""
@@ -40,7 +40,7 @@ _UNKNOWN_WALK = 1844674407370955264
     ],
 )
 def test_the_estimate_is_cel_gos(text: str, least: int, most: int) -> None:
-    estimate = TAINTS.compile(text).estimate
+    estimate = TAINT_ENVIRONMENT.compile(text).estimate
     assert estimate is not None
     assert (estimate.min, estimate.max) == (least, most)
 
@@ -93,14 +93,14 @@ def test_scaling_rounds_up() -> None:
     ],
 )
 def test_admission_names_the_field_and_the_reason(text: str, errors: list[str]) -> None:
-    assert [str(error) for error in admission_errors(text, TAINTS.compile(text), "at")] == errors
+    assert [str(error) for error in admission_errors(text, TAINT_ENVIRONMENT.compile(text), "at")] == errors
 
 
 def test_exactly_the_limits_are_admitted() -> None:
     text = "true " + " " * (EXPRESSION_BYTES_MAX - 5)
-    assert admission_errors(text, TAINTS.compile(text), "at") == []
+    assert admission_errors(text, TAINT_ENVIRONMENT.compile(text), "at") == []
     text = f"lists.range({COST_MAX - 13}).size() == 1"
-    compiled = TAINTS.compile(text)
+    compiled = TAINT_ENVIRONMENT.compile(text)
     assert compiled.estimate is not None
     assert compiled.estimate.max == COST_MAX
     assert admission_errors(text, compiled, "at") == []

@@ -6,13 +6,13 @@ import pytest
 from mockkube_cel.program import Evaluation
 from mockkube_cel.values import CelError
 
-from mockkube.matching.cel.tolerations import COST_MAX, TAINTS, evaluate
+from mockkube.matching.cel.tolerations import COST_MAX, TAINT_ENVIRONMENT, evaluate
 
 _TAINT = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
 
 
 def _evaluate(text: str, **changes: str) -> Evaluation:
-    compiled = TAINTS.compile(text)
+    compiled = TAINT_ENVIRONMENT.compile(text)
     assert compiled.error is None
     return evaluate(compiled, {**_TAINT, **changes})
 
@@ -165,12 +165,12 @@ def test_exactly_the_limit_is_allowed() -> None:
 
 
 def test_a_taint_without_a_value_has_an_empty_one() -> None:
-    compiled = TAINTS.compile("has(taint.value) && taint.value == ''")
+    compiled = TAINT_ENVIRONMENT.compile("has(taint.value) && taint.value == ''")
     assert evaluate(compiled, {"key": "a", "effect": "NoSchedule"}).value is True
 
 
 def test_a_program_keeps_nothing_from_one_evaluation_to_the_next() -> None:
-    compiled = TAINTS.compile("[taint.key].map(k, k + '!') == [taint.key + '!']")
+    compiled = TAINT_ENVIRONMENT.compile("[taint.key].map(k, k + '!') == [taint.key + '!']")
     values: list[Any] = [evaluate(compiled, {**_TAINT, "key": key}) for key in ("a", "b", "a")]
     assert [each.value for each in values] == [True, True, True]
     assert values[0].cost == values[2].cost

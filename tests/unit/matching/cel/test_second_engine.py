@@ -5,7 +5,7 @@ import pytest
 from celpy.adapter import json_to_cel
 from mockkube_cel.values import CelError
 
-from mockkube.matching.cel.tolerations import TAINTS, evaluate
+from mockkube.matching.cel.tolerations import TAINT_ENVIRONMENT, evaluate
 
 _TAINTS = (
     {"key": "env.example.com/dev", "value": "", "effect": "NoSchedule"},
@@ -39,7 +39,7 @@ _EXPRESSIONS = (
 @pytest.mark.parametrize("text", _EXPRESSIONS)
 @pytest.mark.parametrize("taint", [pytest.param(taint, id=taint["key"]) for taint in _TAINTS])
 def test_both_engines_agree(text: str, taint: dict[str, str]) -> None:
-    mine = evaluate(TAINTS.compile(text), taint).value
+    mine = evaluate(TAINT_ENVIRONMENT.compile(text), taint).value
     environment = celpy.Environment()
     program = environment.program(environment.compile(text))
     try:

@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.matching.cel.tolerations import TAINTS
+from mockkube.matching.cel.tolerations import TAINT_ENVIRONMENT
 
 _EXPRESSION = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
@@ -8,7 +8,7 @@ _EXPRESSION = (
 
 
 def _messages(text: str) -> list[str]:
-    error = TAINTS.compile(text).error or ""
+    error = TAINT_ENVIRONMENT.compile(text).error or ""
     return [line.partition("<input>:")[2] for line in error.split("\n") if "ERROR: " in line]
 
 
@@ -47,8 +47,8 @@ def test_the_words_are_antlrs(text: str, messages: list[str]) -> None:
 
 
 def test_what_is_no_token_is_shown_as_it_stands() -> None:
-    assert "token recognition error at: ''a\n'" in (TAINTS.compile("'a\nb'").error or "")
-    assert "token recognition error at: '\0'" in (TAINTS.compile("\0").error or "")
+    assert "token recognition error at: ''a\n'" in (TAINT_ENVIRONMENT.compile("'a\nb'").error or "")
+    assert "token recognition error at: '\0'" in (TAINT_ENVIRONMENT.compile("\0").error or "")
 
 
 def test_other_complaints_stand_beside_those_of_syntax() -> None:
@@ -59,5 +59,5 @@ def test_other_complaints_stand_beside_those_of_syntax() -> None:
 
 
 def test_after_a_hundred_complaints_the_next_one_ends_it() -> None:
-    assert (TAINTS.compile("@" * 150 + "true").error or "").endswith("\n1 more errors were truncated")
-    assert "truncated" not in (TAINTS.compile("@" * 100 + "true").error or "")
+    assert (TAINT_ENVIRONMENT.compile("@" * 150 + "true").error or "").endswith("\n1 more errors were truncated")
+    assert "truncated" not in (TAINT_ENVIRONMENT.compile("@" * 100 + "true").error or "")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from mockkube.matching.cel.tolerations import TAINTS, TAINTS_WITH_BINDINGS
+from mockkube.matching.cel.tolerations import TAINT_ENVIRONMENT, TAINT_ENVIRONMENT_WITH_BINDINGS
 
 
 def _complaint(text: str) -> str:
-    error = TAINTS.compile(text).error
+    error = TAINT_ENVIRONMENT.compile(text).error
     assert error is not None
     return error
 
@@ -118,17 +118,17 @@ def test_depth_has_a_limit(text: str, complaint: str) -> None:
     ],
 )
 def test_what_stays_within_the_limits_compiles(text: str) -> None:
-    assert TAINTS.compile(text).error is None
+    assert TAINT_ENVIRONMENT.compile(text).error is None
 
 
 def test_macros_that_copy_their_target_do_not_double_without_end() -> None:
     assert "expands to too many nodes" in _complaint("taint.?key" + ".optMap(k, k)" * 100 + ".hasValue()")
-    assert TAINTS.compile("taint.?key" + ".optMap(k, k)" * 5 + ".hasValue()").error is None
+    assert TAINT_ENVIRONMENT.compile("taint.?key" + ".optMap(k, k)" * 5 + ".hasValue()").error is None
 
 
 def test_a_binding_is_known_only_where_the_environment_has_it() -> None:
     text = "cel.bind(k, taint.key, k == 'a' || k == 'b')"
-    assert TAINTS_WITH_BINDINGS.compile(text).error is None
+    assert TAINT_ENVIRONMENT_WITH_BINDINGS.compile(text).error is None
     assert "undeclared reference to 'cel'" in _complaint(text)
 
 
@@ -145,4 +145,4 @@ def test_a_binding_is_known_only_where_the_environment_has_it() -> None:
     ],
 )
 def test_the_type_of_an_expression_is_printed_as_cel_go_does(text: str, shown: str) -> None:
-    assert str(TAINTS.compile(text).type) == shown
+    assert str(TAINT_ENVIRONMENT.compile(text).type) == shown

@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.scheduler.framework.scores import proportional
+from mockkube.scheduler.framework.scores import default_normalize_score
 
 
 @pytest.mark.parametrize(
@@ -14,5 +14,5 @@ from mockkube.scheduler.framework.scores import proportional
     ],
 )
 def test_scores_are_scaled_by_the_greatest(scores: list[int], reverse: bool, expected: list[int]) -> None:
-    proportional(scores, reverse=reverse)
+    default_normalize_score(scores, reverse=reverse)
     assert scores == expected

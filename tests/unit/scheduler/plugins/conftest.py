@@ -13,7 +13,7 @@ from mockkube.apiserver.identity.user import MASTERS
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalDoor
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
-from mockkube.client.cache import Caches
+from mockkube.client.cache import InformerFactory
 from mockkube.client.identity import Identity
 from mockkube.client.identity import scheduler as scheduler_identity
 from mockkube.client.protocol import Key, Listed, PatchType, Selection, key_of
@@ -21,10 +21,10 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import effective
 from mockkube.features.versions import DEFAULT, Version
 from mockkube.matching.cel.tolerations import ExpressionCache
-from mockkube.proposals.lending import device_taint_rules, selector_operators, taint_rules
+from mockkube.proposals.lending import make_device_taint_rules, selector_operators, taint_rules
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.clock import RealClock
-from mockkube.runtime.steps import Bell
+from mockkube.runtime.steps import Signal
 from mockkube.runtime.virtual import VirtualClock
 from mockkube.scheduler.configuration.arguments import fill
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
@@ -45,7 +45,7 @@ class Shelf:
         return Listed(self.objects.get(kind, []), "1")
 
     async def watch(self, kind: str, selection: Selection, after: str) -> Any:
-        return SimpleNamespace(ready=lambda: False, bell=Bell())
+        return SimpleNamespace(ready=lambda: False, bell=Signal())
 
 
 class World:
@@ -56,7 +56,7 @@ class World:
         self.caps = Capabilities(parsed, effective(parsed, gates or {}))
         self.shelf = Shelf()
         self.picture = Picture(RequestReader(self.caps))
-        self.caches = Caches(self.shelf, RealClock(), owner="kube-scheduler")
+        self.caches = InformerFactory(self.shelf, RealClock(), owner="kube-scheduler")
         self._pods = 0
 
     def node(self, name: str, labels: Mapping[str, str] | None = None, /, **fields: Any) -> None:
@@ -96,7 +96,7 @@ class World:
             nodes=self.picture,
             taints=taint_rules(self.caps, ExpressionCache().expression),
             selector_operators=selector_operators(self.caps),
-            device_taints=device_taint_rules(self.caps),
+            device_taints=make_device_taint_rules(self.caps),
         )
         plugin = factory(context, fill(factory.name, args, self.caps))
         for cache in self.caches.workers:
@@ -136,7 +136,7 @@ class Served:
         self.caps, self.clock = caps, VirtualClock()
         self.admin = LocalClient(door, Identity("admin", (MASTERS,), "admin"))
         self.client = LocalClient(door, scheduler_identity(caps.version))
-        self.caches = Caches(self.client, self.clock, owner="kube-scheduler")
+        self.caches = InformerFactory(self.client, self.clock, owner="kube-scheduler")
         self.picture = Picture(RequestReader(caps))
 
     async def create(self, kind: str, name: str, /, status: Any = None, **fields: Any) -> Any:
@@ -179,7 +179,7 @@ class Served:
             nodes=self.picture,
             taints=taint_rules(self.caps, ExpressionCache().expression),
             selector_operators=selector_operators(self.caps),
-            device_taints=device_taint_rules(self.caps),
+            device_taints=make_device_taint_rules(self.caps),
         )
         plugin = factory(context, fill(factory.name, args, self.caps))
         for cache in self.caches.workers:
@@ -233,7 +233,7 @@ async def served() -> AsyncIterator[Served]:
         options = ApiServerOptions(
             Authenticator({}), caps=Capabilities(gates=effective(DEFAULT)), disable_admission=("ServiceAccount",)
         )
-        server = ApiServer(store=store, options=options, clock=RealClock(), chance=Chance.seeded(1, "server"))
+        server = ApiServer(store=store, options=options, clock=RealClock(), chance=Chance.from_seed(1, "server"))
         await server.start()
         made = Served(server, Capabilities(gates=effective(DEFAULT, component="kube-scheduler")))
         await made.admin.create("Namespace", {"metadata": {"name": "a"}})

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from mockkube.client.cache import Caches
+from mockkube.client.cache import InformerFactory
 from mockkube.client.protocol import EventType, Key, WatchEvent
 from mockkube.runtime.clock import RealClock
-from mockkube.scheduler.plugins.assumed import AssumedObjects
+from mockkube.scheduler.plugins.assumed import AssumeCache
 
 KEY = Key("a", "c")
 
@@ -41,8 +41,8 @@ class Script:
 async def shown() -> Any:
     """Objects over a cache that holds version 5 of a claim; `deliver` makes it see an event."""
     client = Script()
-    cache = Caches(client, RealClock(), owner="").of("ResourceClaim")  # type: ignore[arg-type]
-    objects = AssumedObjects(cache)
+    cache = InformerFactory(client, RealClock(), owner="").of("ResourceClaim")  # type: ignore[arg-type]
+    objects = AssumeCache(cache)
     await cache.step()
 
     async def deliver(kind: EventType, obj: Any) -> None:
@@ -56,7 +56,7 @@ async def shown() -> Any:
 async def test_an_assumption_takes_the_place_of_what_the_cache_holds(shown: Any) -> None:
     assert shown.assume(claim(5, "mine")) == ""
     assert shown.get(KEY) == claim(5, "mine")
-    assert shown.in_place_of([claim(5)]) == [claim(5, "mine")]
+    assert shown.overlay([claim(5)]) == [claim(5, "mine")]
     assert shown.cache.get(KEY) == claim(5)
 
 

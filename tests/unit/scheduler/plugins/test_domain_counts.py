@@ -7,7 +7,7 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import RequestReader
-from mockkube.scheduler.plugins.domain_counts import REMEMBERED_MAX, CountsByQuestion, DomainCounts
+from mockkube.scheduler.plugins.domain_counts import REMEMBERED_MAX, DomainCounts, DomainCountsCache
 from mockkube.scheduler.snapshot import Picture
 
 _NAMES, _ZONES = ("n1", "n2", "n3"), ("a", "b")
@@ -62,7 +62,7 @@ def test_counts_that_follow_changes_are_those_counted_afresh(steps) -> None:
 
 def test_equal_questions_share_counts_until_too_many_others_were_asked() -> None:
     own, picture = _picture(), _picture()
-    counts = CountsByQuestion[str](own)
+    counts = DomainCountsCache[str](own)
     first = counts.ask("zone", own, _pods_by_zone)
     assert counts.ask("zone", own, _pods_by_zone) is first
     for other in range(REMEMBERED_MAX):

@@ -3,7 +3,13 @@
 import pytest
 
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.preemption.candidates import Candidate, by_importance, cheapest, importance, is_going
+from mockkube.scheduler.preemption.candidates import (
+    Candidate,
+    importance_key,
+    is_being_preempted,
+    pick_one_node_for_preemption,
+    sort_by_importance,
+)
 
 
 def pod(name, priority=0, started="", **fields):
@@ -17,12 +23,12 @@ EARLY, LATE = "2030-01-01T00:00:00Z", "2030-01-02T00:00:00Z"
 
 def test_priority_counts_before_age_and_age_before_none():
     pods = [pod("new", 1), pod("late", 1, LATE), pod("early", 1, EARLY), pod("high", 2)]
-    assert [one.name for one in sorted(pods, key=importance)] == ["high", "early", "late", "new"]
+    assert [one.name for one in sorted(pods, key=importance_key)] == ["high", "early", "late", "new"]
 
 
 def test_of_pods_that_have_not_started_the_last_to_arrive_stays_longest():
     pods = [pod("first", 1), pod("early", 1, EARLY), pod("second", 1), pod("also early", 1, EARLY), pod("third", 1)]
-    assert [one.name for one in by_importance(pods)] == ["early", "also early", "third", "second", "first"]
+    assert [one.name for one in sort_by_importance(pods)] == ["early", "also early", "third", "second", "first"]
 
 
 @pytest.mark.parametrize(
@@ -38,7 +44,7 @@ def test_of_pods_that_have_not_started_the_last_to_arrive_stays_longest():
 )
 def test_the_cheapest_node_is_chosen(better, worse):
     candidates = [Candidate.of("worse", *worse), Candidate.of("better", *better)]
-    assert cheapest(candidates).node_name == "better"
+    assert pick_one_node_for_preemption(candidates).node_name == "better"
 
 
 @pytest.mark.parametrize(
@@ -51,4 +57,4 @@ def test_the_cheapest_node_is_chosen(better, worse):
 )
 def test_pods_on_their_way_out_are_known(metadata, condition, going):
     conditions = [{"type": "DisruptionTarget", "status": "True", "reason": condition}]
-    assert is_going(pod("x", metadata=metadata, status={"conditions": conditions})) is going
+    assert is_being_preempted(pod("x", metadata=metadata, status={"conditions": conditions})) is going

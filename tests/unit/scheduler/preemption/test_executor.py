@@ -12,9 +12,9 @@ from mockkube.features.versions import DEFAULT
 from mockkube.runtime.chance import Chance
 from mockkube.runtime.virtual import VirtualClock
 from mockkube.scheduler.metrics import Metrics
-from mockkube.scheduler.nominator import Nominations
+from mockkube.scheduler.nominator import Nominator
 from mockkube.scheduler.pod_status import PodStatusWriter
-from mockkube.scheduler.preemption.executor import Evictions, Preemption, Tools
+from mockkube.scheduler.preemption.executor import Evictions, ExecutorDependencies, Preemption
 
 UID = "preemptor"
 
@@ -61,20 +61,20 @@ def seen():
 
 @pytest.fixture
 def evictions(server, queue, seen):
-    clock, chance = VirtualClock(), Chance.seeded(1, "test")
-    tools = Tools(
+    clock, chance = VirtualClock(), Chance.from_seed(1, "test")
+    tools = ExecutorDependencies(
         server,
         seen,
         PodStatusWriter(server, Capabilities(DEFAULT, frozenset()), clock),
         SeriesRecorder(server, clock, chance, owner="test"),
-        Nominations(lambda pod: pod),
+        Nominator(lambda pod: pod),
         Metrics(),
         activate=queue.activate,
         ask_again=queue.ask_again,
         call_off=lambda uid, reason: False,
     )
     evictions = Evictions(tools, owner="test")
-    server.look = queue.look = lambda: (evictions.preempting(UID), evictions.has_victims(UID))
+    server.look = queue.look = lambda: (evictions.is_running_preemption(UID), evictions.has_pending_victims(UID))
     return evictions
 
 
@@ -84,7 +84,7 @@ def begin(evictions, pods, *names):
 
 def test_a_pod_is_kept_waiting_until_only_one_victim_is_left_that_is_not_seen_any_more(evictions, server, queue, pods):
     begin(evictions, pods, "a", "b")
-    assert (evictions.preempting(UID), evictions.has_victims(UID)) == (True, True)
+    assert (evictions.is_running_preemption(UID), evictions.has_pending_victims(UID)) == (True, True)
     asyncio.run(evictions.step())
     assert server.deleted == [("a", (True, True)), ("b", (False, False))]
     assert queue.made == [("ask_again", UID, (False, False))]
@@ -96,7 +96,7 @@ def test_the_last_victim_keeps_it_waiting_while_it_is_seen_alive(evictions, serv
     begin(evictions, pods, "a")
     asyncio.run(evictions.step())
     assert server.deleted == [("a", (True, False))]
-    assert not evictions.preempting(UID)
+    assert not evictions.is_running_preemption(UID)
 
 
 def test_a_pod_whose_victims_could_not_be_evicted_is_tried_at_once(evictions, server, queue, pods):
@@ -114,14 +114,18 @@ def test_several_preemptions_go_at_once_and_none_is_stopped_by_another(evictions
     asyncio.run(evictions.step())
     assert [name for name, _ in server.deleted] == ["c"]
     assert ("activate", UID, (False, False)) in queue.made
-    assert (evictions.ready(), evictions.preempting("second"), evictions.preempting("third")) == (True, False, True)
+    assert (evictions.ready(), evictions.is_running_preemption("second"), evictions.is_running_preemption("third")) == (
+        True,
+        False,
+        True,
+    )
 
 
 def test_victims_that_are_going_already_are_left_alone(evictions, pods):
     victim = pods("a")
     victim.terminating = True
     evictions.begin(Preemption(pods(UID), "n1", [victim]))
-    assert (evictions.ready(), evictions.preempting(UID)) == (False, False)
+    assert (evictions.ready(), evictions.is_running_preemption(UID)) == (False, False)
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -132,7 +136,7 @@ def test_an_event_about_a_victim_refers_to_the_preemptor_where_it_names_it(evict
         def record(self, obj, kind, reason, note, *, action, controller, related):
             notes.append((reason, note, related))
 
-    evictions._tools = replace(evictions._tools, recorder=Notes(), names_preemptor=named)
+    evictions._tools = replace(evictions._tools, recorder=Notes(), relate_events_to_preemptor=named)
     begin(evictions, pods, "a")
     asyncio.run(evictions.step())
     ((reason, note, related),) = notes

@@ -3,7 +3,7 @@
 import pytest
 
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.preemption.pod_disruption_budgets import Budgets
+from mockkube.scheduler.preemption.pod_disruption_budgets import PodDisruptionBudgets
 
 EARLY = "2030-01-01T00:00:00Z"
 
@@ -23,7 +23,7 @@ def budget(app, allowed, *, disrupted=(), selector=None):
 
 def test_budgets_are_used_up_in_order():
     pods = [pod("x"), pod("y"), pod("x")]
-    split = Budgets([budget("x", 1)]).split(pods)
+    split = PodDisruptionBudgets([budget("x", 1)]).split(pods)
     assert (split.protected, split.free) == ([pods[2]], [pods[0], pods[1]])
 
 
@@ -39,17 +39,17 @@ def test_budgets_are_used_up_in_order():
     ],
 )
 def test_budgets_that_do_not_count_a_pod(given):
-    assert Budgets([given]).split([pod("x")]).protected == []
+    assert PodDisruptionBudgets([given]).split([pod("x")]).protected == []
 
 
 def test_it_is_known_by_which_budgets_pods_were_told_apart():
-    budgets = Budgets([budget("x", 1), budget("y", 1), budget("z", 1)])
+    budgets = PodDisruptionBudgets([budget("x", 1), budget("y", 1), budget("z", 1)])
     assert [one.obj["metadata"]["name"] for one in budgets.split([pod("x"), pod("z")]).budgets] == ["x", "z"]
 
 
 def test_a_budget_that_has_not_changed_stays_the_same():
     kept, changed = budget("x", 1), budget("y", 1)
-    budgets = Budgets([kept, changed])
+    budgets = PodDisruptionBudgets([kept, changed])
     before = budgets.split([pod("x"), pod("y")]).budgets
     budgets.take([kept, budget("y", 0)])
     assert [one in budgets for one in before] == [True, False]
@@ -65,7 +65,7 @@ def test_a_budget_that_has_not_changed_stays_the_same():
     ],
 )
 def test_it_is_known_when_more_pods_may_be_protected(objects, wider):
-    budgets = Budgets([budget("x", 1)])
+    budgets = PodDisruptionBudgets([budget("x", 1)])
     generation, breadth = budgets.generation, budgets.breadth
     budgets.take(objects)
     assert budgets.generation > generation

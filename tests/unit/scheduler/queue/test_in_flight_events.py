@@ -1,13 +1,13 @@
 """What happened while pods were being decided on."""
 
 from mockkube.scheduler.framework.events import Action, ClusterEvent, Subject
-from mockkube.scheduler.queue.in_flight_events import InFlight
+from mockkube.scheduler.queue.in_flight_events import InFlightEvents
 
 ONE, TWO, THREE = (ClusterEvent(Subject.NODE, Action.ADD, new={"n": number}) for number in (1, 2, 3))
 
 
 def test_a_pod_is_told_what_happened_since_it_was_taken():
-    flight = InFlight()
+    flight = InFlightEvents()
     flight.take("a")
     flight.note(ONE)
     flight.take("b")
@@ -16,7 +16,7 @@ def test_a_pod_is_told_what_happened_since_it_was_taken():
 
 
 def test_what_is_for_one_pod_is_told_to_no_other():
-    flight = InFlight()
+    flight = InFlightEvents()
     flight.take("a")
     flight.take("b")
     flight.note(ONE, "a")
@@ -24,7 +24,7 @@ def test_what_is_for_one_pod_is_told_to_no_other():
 
 
 def test_nothing_is_kept_that_nobody_needs():
-    flight = InFlight()
+    flight = InFlightEvents()
     flight.note(ONE)
     flight.take("a")
     flight.note(TWO)

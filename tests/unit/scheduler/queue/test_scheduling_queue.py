@@ -3,12 +3,12 @@
 import pytest
 
 from mockkube.runtime.virtual import VirtualClock
-from mockkube.scheduler.framework.events import Action, ClusterEvent, Interest, Subject
+from mockkube.scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, Subject
 from mockkube.scheduler.framework.interface import PreEnqueuePlugin
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Status
 from mockkube.scheduler.metrics import Metrics
-from mockkube.scheduler.queue.queueing_hints import Hints
+from mockkube.scheduler.queue.queueing_hints import QueueingHints
 from mockkube.scheduler.queue.scheduling_queue import Queue, Rules
 
 NAME = "default-scheduler"
@@ -25,13 +25,13 @@ class Keeper(PreEnqueuePlugin):
         self.kept, self.sure, self.asked = {}, {}, []
 
     def interests(self):
-        return (Interest(Subject.ASSIGNED_POD, Action.DELETE),)
+        return (ClusterEventWithHint(Subject.ASSIGNED_POD, Action.DELETE),)
 
     def pre_enqueue(self, pod):
         self.asked.append(pod.name)
         return Status.unresolvable("kept") if pod.uid in self.kept else SUCCESS
 
-    def keeps_surely(self, pod):
+    def is_certain_to_reject(self, pod):
         return pod.uid in self.sure
 
 
@@ -46,7 +46,7 @@ def queue(keeper):
     rules = Rules(
         sort_key=lambda waiting: (),
         gates={NAME: [keeper]},
-        hints={NAME: Hints([keeper], clock, metrics)},
+        hints={NAME: QueueingHints([keeper], clock, metrics)},
     )
     return Queue(rules, clock, metrics, lambda pod: None)
 
@@ -60,7 +60,7 @@ def refuse(queue, *names):
         queue.add(pod(name))
         queued = queue.pop()
         queued.refused_by = {"Keeper"}
-        queue.put_back(queued)
+        queue.add_unschedulable_if_not_present(queued)
 
 
 def taken(queue):

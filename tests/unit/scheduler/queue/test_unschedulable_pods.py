@@ -3,18 +3,18 @@
 import pytest
 
 from mockkube.scheduler.framework.pod_info import PodInfo
-from mockkube.scheduler.queue.queued_pod_info import Queued
-from mockkube.scheduler.queue.unschedulable_pods import Aside
+from mockkube.scheduler.queue.queued_pod_info import QueuedPodInfo
+from mockkube.scheduler.queue.unschedulable_pods import UnschedulablePods
 
 
 def waiting(name, *refused_by, gate=""):
     pod = PodInfo({"metadata": {"name": name, "namespace": "a", "uid": name}, "spec": {}})
-    return Queued(pod, 0.0, refused_by=set(refused_by), gate=gate)
+    return QueuedPodInfo(pod, 0.0, refused_by=set(refused_by), gate=gate)
 
 
 @pytest.fixture
 def aside():
-    return Aside()
+    return UnschedulablePods()
 
 
 def names(waiting):

@@ -10,7 +10,11 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, required
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.labels import validate_label_name, validate_label_selector
-from mockkube.api.validation.node_selector import SelectorRules, validate_node_selector, validate_node_selector_term
+from mockkube.api.validation.node_selector import (
+    NodeSelectorOptions,
+    validate_node_selector,
+    validate_node_selector_term,
+)
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -18,7 +22,7 @@ _WEIGHT_DETAIL: Final = "must be in the range 1-100"
 
 
 def validate_affinity(
-    affinity: ReadOnlyObject, at: str, selector_rules: SelectorRules, *, allow_invalid_values: bool
+    affinity: ReadOnlyObject, at: str, selector_rules: NodeSelectorOptions, *, allow_invalid_values: bool
 ) -> list[FieldError]:
     """Validate affinity; `allow_invalid_values` tolerates label values that are stored already."""
     errors: list[FieldError] = []
@@ -30,12 +34,12 @@ def validate_affinity(
     return errors
 
 
-def _validate_node_affinity(affinity: ReadOnlyObject, at: str, rules: SelectorRules) -> list[FieldError]:
+def _validate_node_affinity(affinity: ReadOnlyObject, at: str, rules: NodeSelectorOptions) -> list[FieldError]:
     errors: list[FieldError] = []
     if REQUIRED in affinity:
         errors += validate_node_selector(affinity[REQUIRED], f"{at}.{REQUIRED}", rules)
     # Upstream does not validate the label values of preferred terms.
-    lenient = SelectorRules(True, rules.extensions, rules.allowed)
+    lenient = NodeSelectorOptions(True, rules.extensions, rules.allowed)
     for i, term in enumerate(affinity.get(PREFERRED, ())):
         here = f"{at}.{PREFERRED}[{i}]"
         errors += _validate_weight(term, here)
@@ -62,10 +66,10 @@ def _validate_pod_affinity(affinity: ReadOnlyObject, at: str, allow_invalid_valu
 
 
 def _validate_pod_term(term: ReadOnlyObject, at: str, allow_invalid_values: bool) -> list[FieldError]:
-    errors = validate_term_selectors(term, at, allow_invalid_values=allow_invalid_values)
+    errors = validate_affinity_term_selectors(term, at, allow_invalid_values=allow_invalid_values)
     # The singular in the path is upstream's.
     for name in term.get("namespaces", ()):
-        errors += [invalid(f"{at}.namespace", name, text) for text in names.dns_label(name)]
+        errors += [invalid(f"{at}.namespace", name, text) for text in names.check_dns_label(name)]
     errors += validate_match_label_keys(term, at)
     key = term.get("topologyKey", "")
     if not key:
@@ -73,7 +77,9 @@ def _validate_pod_term(term: ReadOnlyObject, at: str, allow_invalid_values: bool
     return errors + validate_label_name(key, f"{at}.topologyKey")
 
 
-def validate_term_selectors(term: ReadOnlyObject, at: str, *, allow_invalid_values: bool = False) -> list[FieldError]:
+def validate_affinity_term_selectors(
+    term: ReadOnlyObject, at: str, *, allow_invalid_values: bool = False
+) -> list[FieldError]:
     """Validate the pod and namespace selectors of a term."""
     errors: list[FieldError] = []
     for name in ("labelSelector", "namespaceSelector"):

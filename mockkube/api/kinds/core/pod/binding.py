@@ -5,14 +5,14 @@
 from dataclasses import dataclass
 
 from mockkube.api.fields import FieldError, not_supported, required
-from mockkube.api.kinds.core.pod.options import is_on
+from mockkube.api.kinds.core.pod.options import is_feature_enabled
 from mockkube.api.strategy import Judge
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 
 
 @dataclass(frozen=True, slots=True)
-class BindingRefused:
+class BindingConflict:
     """Reason why a pod cannot be bound, for the message of a conflict."""
 
     text: str
@@ -28,17 +28,17 @@ def validate_binding(binding: ReadOnlyObject) -> list[FieldError]:
     return errors
 
 
-def bind(pod: ReadOnlyObject, binding: ReadOnlyObject, judge: Judge) -> Object | BindingRefused:
+def bind(pod: ReadOnlyObject, binding: ReadOnlyObject, judge: Judge) -> Object | BindingConflict:
     """Return the pod bound to the node of a valid binding, or why it cannot be."""
     meta, spec, name = pod["metadata"], pod["spec"], pod["metadata"]["name"]
     if "deletionTimestamp" in meta:
-        return BindingRefused(f"pod {name} is being deleted, cannot be assigned to a host")
+        return BindingConflict(f"pod {name} is being deleted, cannot be assigned to a host")
     if spec.get("nodeName"):
-        return BindingRefused(f'pod {name} is already assigned to node "{spec["nodeName"]}"')
+        return BindingConflict(f'pod {name} is already assigned to node "{spec["nodeName"]}"')
     if spec.get("schedulingGates"):
-        return BindingRefused(f"pod {name} has non-empty .spec.schedulingGates")
+        return BindingConflict(f"pod {name} has non-empty .spec.schedulingGates")
     status = dict(pod.get("status", {}))
-    if is_on(judge.caps, "ClearingNominatedNodeNameAfterBinding"):
+    if is_feature_enabled(judge.caps, "ClearingNominatedNodeNameAfterBinding"):
         status.pop("nominatedNodeName", None)
     status["conditions"] = _set_scheduled_condition(status.get("conditions", []), judge)
     binding_metadata = binding.get("metadata", {})
@@ -47,7 +47,7 @@ def bind(pod: ReadOnlyObject, binding: ReadOnlyObject, judge: Judge) -> Object |
     # topology into the binding.
     if annotations := {**meta.get("annotations", {}), **binding_metadata.get("annotations", {})}:
         metadata["annotations"] = annotations
-    if "labels" in binding_metadata and is_on(judge.caps, "PodTopologyLabelsAdmission"):
+    if "labels" in binding_metadata and is_feature_enabled(judge.caps, "PodTopologyLabelsAdmission"):
         metadata["labels"] = {**meta.get("labels", {}), **binding_metadata["labels"]}
     return {**pod, "metadata": metadata, "spec": {**spec, "nodeName": binding["target"]["name"]}, "status": status}
 

@@ -9,7 +9,7 @@ from typing import Final
 from mockkube.api.kinds.core.pod.containers.defaults import default_container
 from mockkube.api.kinds.core.pod.volumes.defaults import default_volume
 from mockkube.api.quantity import Quantity, parse
-from mockkube.api.resource_lists import round_up, round_up_resources
+from mockkube.api.resource_lists import round_up_resource_list, round_up_resources
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
@@ -106,7 +106,7 @@ _INIT_CONTAINER_ANNOTATIONS: Final = frozenset(
 
 def default_template(template: Object, caps: Capabilities) -> None:
     """Default a pod template."""
-    drop_old_annotations(template.get("metadata", {}))
+    drop_init_container_annotations(template.get("metadata", {}))
     default_pod_spec(template.setdefault("spec", {}), caps)
 
 
@@ -124,11 +124,11 @@ def default_pod_spec(spec: Object, caps: Capabilities) -> None:
     for containers in ("initContainers", "containers", "ephemeralContainers"):
         for container in spec.get(containers) or ():
             default_container(container)
-    round_up(spec.get("overhead"))
+    round_up_resource_list(spec.get("overhead"))
     round_up_resources(spec.get("resources"))
 
 
-def drop_old_annotations(metadata: Object) -> None:
+def drop_init_container_annotations(metadata: Object) -> None:
     """Drop annotations of 1.5 and before that described init containers."""
     # upstream 1.36: pkg/apis/core/v1/conversion.go, dropInitContainerAnnotations
     annotations = metadata.get("annotations")
@@ -162,7 +162,7 @@ def default_pod(pod: Object, caps: Capabilities) -> None:
     if spec.get("hostNetwork"):
         _default_host_ports(spec)
     default_pod_spec(spec, caps)
-    drop_old_annotations(pod["metadata"])
+    drop_init_container_annotations(pod["metadata"])
     # A negative grace period was valid once and meant the shortest graceful deletion.
     if spec["terminationGracePeriodSeconds"] < 0:
         spec["terminationGracePeriodSeconds"] = 1
@@ -213,9 +213,9 @@ def _default_status(status: Object) -> None:
     _sync_pod_ips(status)
     for statuses in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
         for container in status.get(statuses, ()):
-            round_up(container.get("allocatedResources"))
+            round_up_resource_list(container.get("allocatedResources"))
             round_up_resources(container.get("resources"))
-    round_up(status.get("allocatedResources"))
+    round_up_resource_list(status.get("allocatedResources"))
     round_up_resources(status.get("resources"))
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from mockkube.api.kinds.core.pod.affinity import pod_affinity_terms
 from mockkube.api.kinds.core.pod.containers.containers import is_sidecar
 from mockkube.api.kinds.core.pod.containers.walk import all_containers
-from mockkube.api.kinds.core.pod.options import is_on, uses_restart_rules
+from mockkube.api.kinds.core.pod.options import is_feature_enabled, uses_restart_rules
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
@@ -70,7 +70,7 @@ _GATED_FIELDS: Final[tuple[tuple[str, Items, tuple[str, ...]], ...]] = (
 
 @lru_cache(maxsize=64)
 def _disabled_fields(caps: Capabilities) -> tuple[tuple[Items, tuple[str, ...]], ...]:
-    return tuple((items, fields) for gate, items, fields in _GATED_FIELDS if not is_on(caps, gate))
+    return tuple((items, fields) for gate, items, fields in _GATED_FIELDS if not is_feature_enabled(caps, gate))
 
 
 def drop_disabled_pod_fields(new: Object, old: ReadOnlyObject | None, caps: Capabilities) -> None:
@@ -92,7 +92,9 @@ def drop_disabled_pod_fields(new: Object, old: ReadOnlyObject | None, caps: Capa
 
 def _drop_proc_mounts(new: Object, old: ReadOnlyObject, caps: Capabilities) -> None:
     contexts = [container.get("securityContext", {}) for container in all_containers(old)]
-    if is_on(caps, "ProcMountType") or any(context.get("procMount", "Default") != "Default" for context in contexts):
+    if is_feature_enabled(caps, "ProcMountType") or any(
+        context.get("procMount", "Default") != "Default" for context in contexts
+    ):
         return
     for container in all_containers(new):
         # Unlike other gated fields this one is reset to its default, because defaulting has run already.
@@ -101,7 +103,7 @@ def _drop_proc_mounts(new: Object, old: ReadOnlyObject, caps: Capabilities) -> N
 
 
 def _drop_claims(new: Object, old: ReadOnlyObject, caps: Capabilities) -> None:
-    if is_on(caps, "DynamicResourceAllocation") or "resourceClaims" in old:
+    if is_feature_enabled(caps, "DynamicResourceAllocation") or "resourceClaims" in old:
         return
     new.pop("resourceClaims", None)
     for container in all_containers(new):
@@ -109,10 +111,12 @@ def _drop_claims(new: Object, old: ReadOnlyObject, caps: Capabilities) -> None:
 
 
 def _drop_restart_policies(new: Object, old: ReadOnlyObject, caps: Capabilities) -> None:
-    if not is_on(caps, "SidecarContainers") and not any(is_sidecar(c) for c in old.get("initContainers", ())):
+    if not is_feature_enabled(caps, "SidecarContainers") and not any(
+        is_sidecar(c) for c in old.get("initContainers", ())
+    ):
         for container in new.get("initContainers", ()):
             container.pop("restartPolicy", None)
-    if is_on(caps, "ContainerRestartRules") or uses_restart_rules(old):
+    if is_feature_enabled(caps, "ContainerRestartRules") or uses_restart_rules(old):
         return
     sidecars = [container for container in new.get("initContainers", ()) if is_sidecar(container)]
     for container in all_containers(new):
@@ -136,11 +140,11 @@ def _drop_handlers(new: Object, old: ReadOnlyObject, caps: Capabilities) -> None
         lifecycle = container.get("lifecycle")
         if not lifecycle:
             continue
-        if not sleeps and not is_on(caps, "PodLifecycleSleepAction"):
+        if not sleeps and not is_feature_enabled(caps, "PodLifecycleSleepAction"):
             for kind in kinds:
                 if lifecycle.get(kind, {}).pop("sleep", None) is not None and not lifecycle[kind]:
                     del lifecycle[kind]
-        if not signals and not is_on(caps, "ContainerStopSignals"):
+        if not signals and not is_feature_enabled(caps, "ContainerStopSignals"):
             lifecycle.pop("stopSignal", None)
         if not lifecycle:
             # A lifecycle without handlers fails validation, so it is removed with its last handler.
@@ -148,7 +152,7 @@ def _drop_handlers(new: Object, old: ReadOnlyObject, caps: Capabilities) -> None
 
 
 def _drop_image_volumes(new: Object, old: ReadOnlyObject, caps: Capabilities) -> None:
-    if is_on(caps, "ImageVolume") or any("image" in volume for volume in old.get("volumes", ())):
+    if is_feature_enabled(caps, "ImageVolume") or any("image" in volume for volume in old.get("volumes", ())):
         return
     dropped = [volume.get("name") for volume in new.get("volumes", ()) if "image" in volume]
     if not dropped:

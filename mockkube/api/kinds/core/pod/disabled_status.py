@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from mockkube.api.kinds.core.pod.containers.walk import all_containers
-from mockkube.api.kinds.core.pod.options import is_on
+from mockkube.api.kinds.core.pod.options import is_feature_enabled
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
@@ -79,10 +79,10 @@ def drop_disabled_pod_status(new: Object, old: ReadOnlyObject, caps: Capabilitie
     status, before = new.get("status", {}), old.get("status", {})
     for gate, items, fields in _GATED_BY_STATUS:
         used = any(field in item for item in items(before) for field in fields)
-        if not used and not is_on(caps, gate):
+        if not used and not is_feature_enabled(caps, gate):
             _drop(items(status), fields)
     for gate, items, fields, uses in _GATED_BY_SPEC:
-        if not uses(old.get("spec", {})) and not is_on(caps, gate):
+        if not uses(old.get("spec", {})) and not is_feature_enabled(caps, gate):
             _drop(items(status), fields)
 
 

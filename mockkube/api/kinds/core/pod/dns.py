@@ -8,7 +8,7 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, not_supported, required
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.addresses import lenient_ip
+from mockkube.api.validation.addresses import validate_ip_for_legacy_field
 
 _DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _NAMESERVERS_MAX: Final = 3
@@ -40,7 +40,7 @@ def validate_dns_config(spec: ReadOnlyObject, at: str, *, relaxed: bool, strict_
         text = f"must not have more than {_NAMESERVERS_MAX} nameservers"
         errors.append(invalid(f"{at}.nameservers", servers, text))
     for i, server in enumerate(servers):
-        errors += lenient_ip(server, f"{at}.nameservers[{i}]", strict=strict_addresses)
+        errors += validate_ip_for_legacy_field(server, f"{at}.nameservers[{i}]", strict=strict_addresses)
     errors += _validate_searches(config.get("searches", ()), f"{at}.searches", relaxed)
     options = enumerate(config.get("options", ()))
     return errors + [required(f"{at}.options[{i}]", "must not be empty") for i, item in options if not item.get("name")]
@@ -53,7 +53,7 @@ def _validate_searches(searches: Sequence[str], at: str, relaxed: bool) -> list[
     if names.byte_length(" ".join(searches)) > _SEARCH_LIST_LENGTH_MAX:
         text = f"must not have more than {_SEARCH_LIST_LENGTH_MAX} characters (including spaces) in the search list"
         errors.append(invalid(at, searches, text))
-    check = names.dns_subdomain_underscored if relaxed else names.dns_subdomain
+    check = names.check_dns_subdomain_with_underscores if relaxed else names.check_dns_subdomain
     for i, search in enumerate(searches):
         if not (relaxed and search == "."):
             # One trailing dot marks a fully qualified domain.

@@ -8,14 +8,14 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, too_long
 from mockkube.api.kinds.core.pod.containers.walk import containers_with_paths
 from mockkube.api.kinds.core.pod.containers.windows import validate_host_process
-from mockkube.api.kinds.core.pod.options import PodRules
+from mockkube.api.kinds.core.pod.options import PodValidationOptions
 from mockkube.api.types import ReadOnlyObject
 
 _HOSTNAME_BYTES_MAX: Final = 64
 _USER_NAMESPACE_DETAIL: Final = "when `hostUsers` is false"
 
 
-def validate_host_ports(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def validate_host_ports(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
     """Require host ports equal to container ports in the host's network."""
     text = "must match `containerPort` when `hostNetwork` is true"
     return [
@@ -27,7 +27,7 @@ def validate_host_ports(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[
     ]
 
 
-def validate_host_access(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def validate_host_access(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
     """Validate HostProcess containers, user namespace and hostname override."""
     errors = validate_host_process(spec, at)
     if spec.get("hostUsers") is False:
@@ -37,7 +37,7 @@ def validate_host_access(spec: ReadOnlyObject, at: str, rules: PodRules) -> list
     return errors
 
 
-def _validate_user_namespace(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_user_namespace(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
     errors = []
     if spec.get("hostNetwork") and not rules.host_network_in_user_namespace:
         errors.append(forbidden(f"{at}.hostNetwork", _USER_NAMESPACE_DETAIL))
@@ -61,4 +61,4 @@ def _validate_hostname_override(spec: ReadOnlyObject, at: str) -> list[FieldErro
         errors.append(forbidden(at, "may not be specified when hostNetwork is true"))
     if names.byte_length(name) > _HOSTNAME_BYTES_MAX:
         errors.append(too_long(at, _HOSTNAME_BYTES_MAX))
-    return errors + [invalid(at, name, text) for text in names.dns_subdomain(name)]
+    return errors + [invalid(at, name, text) for text in names.check_dns_subdomain(name)]

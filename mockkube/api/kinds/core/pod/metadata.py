@@ -8,8 +8,8 @@ from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid
 from mockkube.api.go_json import complaint
-from mockkube.api.kinds.core.pod.containers.profiles import APP_ARMOR, validate_profile_annotations
-from mockkube.api.kinds.core.pod.options import DELETION_COST, PodRules, deletion_cost_is_integer
+from mockkube.api.kinds.core.pod.containers.profiles import APP_ARMOR_ANNOTATION_PREFIX, validate_profile_annotations
+from mockkube.api.kinds.core.pod.options import DELETION_COST_ANNOTATION, PodValidationOptions, deletion_cost_is_integer
 from mockkube.api.kinds.core.pod.spec import MIRROR_ANNOTATION
 from mockkube.api.types import ReadOnlyObject
 
@@ -17,7 +17,7 @@ TOLERATIONS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/tolerations"
 
 
 def validate_pod_annotations(
-    annotations: Mapping[str, str], spec: ReadOnlyObject, at: str, rules: PodRules
+    annotations: Mapping[str, str], spec: ReadOnlyObject, at: str, rules: PodValidationOptions
 ) -> list[FieldError]:
     """Validate the annotations of a pod or template that have a meaning."""
     if not annotations:
@@ -30,11 +30,15 @@ def validate_pod_annotations(
     if annotations.get(TOLERATIONS_ANNOTATION):
         errors += _validate_annotated_tolerations(annotations[TOLERATIONS_ANNOTATION], at, rules)
     if not rules.allow_any_deletion_cost and not deletion_cost_is_integer(annotations):
-        errors.append(invalid(f"{at}[{DELETION_COST}]", annotations[DELETION_COST], "must be a 32bit integer"))
+        errors.append(
+            invalid(
+                f"{at}[{DELETION_COST_ANNOTATION}]", annotations[DELETION_COST_ANNOTATION], "must be a 32bit integer"
+            )
+        )
     return errors + validate_profile_annotations(annotations, spec, at)
 
 
-def _validate_annotated_tolerations(text: str, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_annotated_tolerations(text: str, at: str, rules: PodValidationOptions) -> list[FieldError]:
     try:
         tolerations = json.loads(text)
     except ValueError:
@@ -48,7 +52,9 @@ def _validate_annotated_tolerations(text: str, at: str, rules: PodRules) -> list
     return rules.judge_tolerations(tolerations, here)
 
 
-def validate_pod_annotation_change(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
+def validate_pod_annotations_update(
+    new: ReadOnlyObject, old: ReadOnlyObject, rules: PodValidationOptions
+) -> list[FieldError]:
     """Validate a change of annotations; AppArmor and mirror annotations are immutable."""
     at = "metadata.annotations"
     after, before = new["metadata"].get("annotations", {}), old["metadata"].get("annotations", {})
@@ -63,7 +69,7 @@ def validate_pod_annotation_change(new: ReadOnlyObject, old: ReadOnlyObject, rul
 
 
 def _validate_immutable_annotation(key: str, at: str, verb: str) -> list[FieldError]:
-    if key.startswith(APP_ARMOR):
+    if key.startswith(APP_ARMOR_ANNOTATION_PREFIX):
         return [forbidden(f"{at}[{key}]", f"may not {verb} AppArmor annotations")]
     if key == MIRROR_ANNOTATION:
         return [forbidden(f"{at}[{key}]", f"may not {verb} mirror pod annotation")]

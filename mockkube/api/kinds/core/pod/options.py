@@ -10,31 +10,38 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError
-from mockkube.api.kinds.core.persistent_volume_claim_validation import ClaimRules, attributes_class_enabled
+from mockkube.api.kinds.core.persistent_volume_claim_validation import (
+    ClaimValidationOptions,
+    is_attributes_class_enabled,
+)
 from mockkube.api.kinds.core.pod.affinity import (
     node_selector_terms,
     pod_affinity_terms,
     required_terms,
-    validate_term_selectors,
+    validate_affinity_term_selectors,
 )
-from mockkube.api.kinds.core.pod.containers.containers import ContainerRules, is_sidecar
-from mockkube.api.kinds.core.pod.containers.env import EnvRules
-from mockkube.api.kinds.core.pod.containers.resources import HUGE_PAGES, huge_pages_divide
+from mockkube.api.kinds.core.pod.containers.containers import ContainerValidationOptions, is_sidecar
+from mockkube.api.kinds.core.pod.containers.env import EnvValidationOptions
+from mockkube.api.kinds.core.pod.containers.resources import HUGE_PAGES_PREFIX, is_multiple_of_huge_page
 from mockkube.api.kinds.core.pod.containers.security import uses_host_sysctls
 from mockkube.api.kinds.core.pod.containers.walk import all_containers
 from mockkube.api.kinds.core.pod.tolerations import validate_tolerations
-from mockkube.api.kinds.core.pod.topology_spread import SpreadRules, merged_keys_are_invalid, separate_keys_are_invalid
-from mockkube.api.kinds.core.pod.volumes.projected import has_free_token_path
+from mockkube.api.kinds.core.pod.topology_spread import (
+    SpreadValidationOptions,
+    has_invalid_merged_keys,
+    has_invalid_unmerged_keys,
+)
+from mockkube.api.kinds.core.pod.volumes.projected import has_invalid_token_path
 from mockkube.api.kinds.core.pod.volumes.volumes import VolumeRules
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.addresses import STRICT_GATE
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
-from mockkube.api.validation.labels import selector_is_invalid
-from mockkube.api.validation.node_selector import SelectorRules, has_invalid_values
+from mockkube.api.validation.labels import is_invalid_selector
+from mockkube.api.validation.node_selector import NodeSelectorOptions, has_invalid_values
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
-DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+DELETION_COST_ANNOTATION: Final = "controller.kubernetes.io/pod-deletion-cost"
 _INTEGER: Final = re.compile("-[0-9]+|0|[1-9][0-9]*")
 # Version since which a gate is locked on. Later versions remove it, so that a look-up by name would say "disabled".
 _LOCKED_SINCE: Final = {
@@ -64,26 +71,26 @@ _LOCKED_SINCE: Final = {
 }
 
 
-def is_on(caps: Capabilities, gate: str) -> bool:
+def is_feature_enabled(caps: Capabilities, gate: str) -> bool:
     """Return whether a feature gate is enabled, or locked and later removed."""
     locked = gate in _LOCKED_SINCE and caps.version >= _LOCKED_SINCE[gate] and not caps.has_train(gate)
     return locked or caps.enabled(gate)
 
 
 @dataclass(frozen=True, slots=True)
-class PodRules:
+class PodValidationOptions:
     """Options of pod validation (upstream: PodValidationOptions)."""
 
-    containers: ContainerRules = field(default_factory=ContainerRules)
+    containers: ContainerValidationOptions = field(default_factory=ContainerValidationOptions)
     volumes: VolumeRules = field(default_factory=VolumeRules)
-    spread: SpreadRules = field(default_factory=SpreadRules)
-    node_selectors: SelectorRules = field(default_factory=SelectorRules)
+    spread: SpreadValidationOptions = field(default_factory=SpreadValidationOptions)
+    node_selectors: NodeSelectorOptions = field(default_factory=NodeSelectorOptions)
     extensions: Extensions = NO_EXTENSIONS
     allowed: frozenset[str] = frozenset()
     is_pod: bool = True
     pod_level_resources: bool = True
-    pod_level_resize: bool = True
-    relaxed_search: bool = True
+    pod_level_resources_resize: bool = True
+    relaxed_dns_search: bool = True
     host_network_in_user_namespace: bool = False
     devices_in_user_namespace: bool = False
     only_recursive_labels: bool = True
@@ -100,36 +107,38 @@ class PodRules:
 
 # Cached, so that equal capabilities give the identical object: the cache of valid specs compares options by identity.
 @lru_cache(maxsize=64)
-def pod_rules(caps: Capabilities, extensions: Extensions, *, is_pod: bool = True) -> PodRules:
+def pod_validation_options(caps: Capabilities, extensions: Extensions, *, is_pod: bool = True) -> PodValidationOptions:
     """Return the options for a new pod or template."""
-    options = PodRules(
-        containers=ContainerRules(
-            env=EnvRules(is_on(caps, "RelaxedEnvironmentVariableValidation"), is_on(caps, "EnvFiles")),
-            restart_rules=is_on(caps, "ContainerRestartRules"),
-            restart_all=is_on(caps, "RestartAllContainersOnContainerExits"),
-            init_resize_policy=is_on(caps, "InPlacePodVerticalScaling"),
-            allow_zero_sleep=is_on(caps, "PodLifecycleSleepActionAllowZero"),
+    options = PodValidationOptions(
+        containers=ContainerValidationOptions(
+            env=EnvValidationOptions(
+                is_feature_enabled(caps, "RelaxedEnvironmentVariableValidation"), is_feature_enabled(caps, "EnvFiles")
+            ),
+            restart_rules=is_feature_enabled(caps, "ContainerRestartRules"),
+            restart_all_containers=is_feature_enabled(caps, "RestartAllContainersOnContainerExits"),
+            init_resize_policy=is_feature_enabled(caps, "InPlacePodVerticalScaling"),
+            allow_zero_sleep=is_feature_enabled(caps, "PodLifecycleSleepActionAllowZero"),
         ),
-        volumes=VolumeRules(ClaimRules(attributes_class=attributes_class_enabled(caps)), is_pod=is_pod),
-        spread=SpreadRules(keys_merged=_merges_label_keys(caps)),
+        volumes=VolumeRules(ClaimValidationOptions(attributes_class=is_attributes_class_enabled(caps)), is_pod=is_pod),
+        spread=SpreadValidationOptions(merge_label_keys=_merges_label_keys(caps)),
         is_pod=is_pod,
-        pod_level_resources=is_on(caps, "PodLevelResources"),
-        pod_level_resize=is_on(caps, "InPlacePodLevelResourcesVerticalScaling"),
-        relaxed_search=is_on(caps, "RelaxedDNSSearchValidation"),
-        host_network_in_user_namespace=is_on(caps, "UserNamespacesHostNetworkSupport"),
-        only_recursive_labels=not is_on(caps, "SELinuxMount"),
-        image_digests=is_on(caps, "ImageVolumeWithDigest"),
-        strict_addresses=is_on(caps, STRICT_GATE),
-        allow_any_deletion_cost=not is_on(caps, "PodDeletionCost"),
+        pod_level_resources=is_feature_enabled(caps, "PodLevelResources"),
+        pod_level_resources_resize=is_feature_enabled(caps, "InPlacePodLevelResourcesVerticalScaling"),
+        relaxed_dns_search=is_feature_enabled(caps, "RelaxedDNSSearchValidation"),
+        host_network_in_user_namespace=is_feature_enabled(caps, "UserNamespacesHostNetworkSupport"),
+        only_recursive_labels=not is_feature_enabled(caps, "SELinuxMount"),
+        image_digests=is_feature_enabled(caps, "ImageVolumeWithDigest"),
+        strict_addresses=is_feature_enabled(caps, STRICT_GATE),
+        allow_any_deletion_cost=not is_feature_enabled(caps, "PodDeletionCost"),
     )
     return _with_extensions(options, caps, extensions, {})
 
 
-def judge_change(
-    check: Callable[[PodRules], list[FieldError]],
+def validate_with_ratcheting(
+    check: Callable[[PodValidationOptions], list[FieldError]],
     new: ReadOnlyObject,
     old: ReadOnlyObject,
-    rules: PodRules,
+    rules: PodValidationOptions,
     caps: Capabilities,
 ) -> list[FieldError]:
     """Validate an update; on errors repeat it with options relaxed by what `old` uses."""
@@ -142,19 +151,23 @@ def judge_change(
     return check(_with_extensions(_relax(rules, caps, new, old), caps, rules.extensions, spec))
 
 
-def _with_extensions(rules: PodRules, caps: Capabilities, extensions: Extensions, old: ReadOnlyObject) -> PodRules:
+def _with_extensions(
+    rules: PodValidationOptions, caps: Capabilities, extensions: Extensions, old: ReadOnlyObject
+) -> PodValidationOptions:
     allowed = extensions.allowed(caps, old.get("tolerations", ()), node_selector_terms(old))
-    selectors = SelectorRules(has_invalid_values(required_terms(old)), extensions, allowed)
+    selectors = NodeSelectorOptions(has_invalid_values(required_terms(old)), extensions, allowed)
     return replace(rules, extensions=extensions, allowed=allowed, node_selectors=selectors)
 
 
 def _merges_label_keys(caps: Capabilities) -> bool:
     """Return whether the server merges matchLabelKeys of spread constraints into selectors."""
     gates = ("MatchLabelKeysInPodTopologySpread", "MatchLabelKeysInPodTopologySpreadSelectorMerge")
-    return all(is_on(caps, gate) for gate in gates)
+    return all(is_feature_enabled(caps, gate) for gate in gates)
 
 
-def _relax(rules: PodRules, caps: Capabilities, new: ReadOnlyObject, old: ReadOnlyObject) -> PodRules:
+def _relax(
+    rules: PodValidationOptions, caps: Capabilities, new: ReadOnlyObject, old: ReadOnlyObject
+) -> PodValidationOptions:
     """Return options that allow what the stored pod already does."""
     spec = old.get("spec", {})
     search = spec.get("dnsConfig", {}).get("searches", ())
@@ -162,39 +175,41 @@ def _relax(rules: PodRules, caps: Capabilities, new: ReadOnlyObject, old: ReadOn
     return replace(
         rules,
         containers=_relax_containers(rules.containers, new.get("spec", {}), spec),
-        volumes=replace(rules.volumes, allow_any_token_path=has_free_token_path(spec.get("volumes", ()))),
+        volumes=replace(rules.volumes, allow_any_token_path=has_invalid_token_path(spec.get("volumes", ()))),
         spread=_relax_spread(rules.spread, caps, spec),
-        relaxed_search=rules.relaxed_search or any(name == "." or "_" in name for name in search),
+        relaxed_dns_search=rules.relaxed_dns_search or any(name == "." or "_" in name for name in search),
         host_network_in_user_namespace=rules.host_network_in_user_namespace
         or (own_users and spec.get("hostNetwork", False)),
         devices_in_user_namespace=own_users and any("volumeDevices" in item for item in all_containers(spec)),
         only_recursive_labels=rules.only_recursive_labels
         and "seLinuxChangePolicy" not in spec.get("securityContext", {}),
-        allow_invalid_selector=any(validate_term_selectors(term, "") for term in pod_affinity_terms(spec)),
+        allow_invalid_selector=any(validate_affinity_term_selectors(term, "") for term in pod_affinity_terms(spec)),
         allow_host_sysctls=uses_host_sysctls(spec),
         allow_any_deletion_cost=rules.allow_any_deletion_cost
         or not deletion_cost_is_integer(old.get("metadata", {}).get("annotations", {})),
     )
 
 
-def _relax_spread(rules: SpreadRules, caps: Capabilities, old: ReadOnlyObject) -> SpreadRules:
+def _relax_spread(rules: SpreadValidationOptions, caps: Capabilities, old: ReadOnlyObject) -> SpreadValidationOptions:
     constraints = old.get("topologySpreadConstraints", ())
-    merged = rules.keys_merged
-    if is_on(caps, "MatchLabelKeysInPodTopologySpread"):
+    merged = rules.merge_label_keys
+    if is_feature_enabled(caps, "MatchLabelKeysInPodTopologySpread"):
         # Constraints stored under the other setting of the gate violate the present rule, and are validated by the
         # other one.
-        broken = merged_keys_are_invalid if merged else separate_keys_are_invalid
+        broken = has_invalid_merged_keys if merged else has_invalid_unmerged_keys
         merged = merged != broken(constraints)
-    return SpreadRules(merged, any(selector_is_invalid(item.get("labelSelector")) for item in constraints))
+    return SpreadValidationOptions(merged, any(is_invalid_selector(item.get("labelSelector")) for item in constraints))
 
 
-def _relax_containers(rules: ContainerRules, new: ReadOnlyObject, old: ReadOnlyObject) -> ContainerRules:
+def _relax_containers(
+    rules: ContainerValidationOptions, new: ReadOnlyObject, old: ReadOnlyObject
+) -> ContainerValidationOptions:
     init = old.get("initContainers", ())
     return replace(
         rules,
         env=_relax_env(rules.env, new, old),
         restart_rules=rules.restart_rules or uses_restart_rules(old),
-        restart_all=rules.restart_all or _uses_restart_all_containers(old),
+        restart_all_containers=rules.restart_all_containers or _uses_restart_all_containers(old),
         init_resize_policy=rules.init_resize_policy or any(is_sidecar(c) and "resizePolicy" in c for c in init),
         init_restart_on_resize=any(not is_sidecar(c) and _has_restart_on_resize(c) for c in init),
         allow_zero_sleep=rules.allow_zero_sleep or _uses_zero_sleep(old),
@@ -202,15 +217,17 @@ def _relax_containers(rules: ContainerRules, new: ReadOnlyObject, old: ReadOnlyO
     )
 
 
-def _relax_env(rules: EnvRules, new: ReadOnlyObject, old: ReadOnlyObject) -> EnvRules:
+def _relax_env(rules: EnvValidationOptions, new: ReadOnlyObject, old: ReadOnlyObject) -> EnvValidationOptions:
     relaxed, files = rules.relaxed_names, rules.files
     if not relaxed:
         # Only a name that is kept excuses itself: new variables must follow the strict rule.
         unchanged = _variable_names(new) & _variable_names(old)
-        relaxed = any(names.env_var_name(name) and not names.relaxed_env_var_name(name) for name in unchanged)
+        relaxed = any(
+            names.check_env_var_name(name) and not names.check_relaxed_env_var_name(name) for name in unchanged
+        )
     if not files:
         files = any("fileKeyRef" in item.get("valueFrom", {}) for c in all_containers(old) for item in c.get("env", ()))
-    return EnvRules(relaxed, files)
+    return EnvValidationOptions(relaxed, files)
 
 
 def _variable_names(spec: ReadOnlyObject) -> set[str]:
@@ -252,7 +269,7 @@ def _uses_indivisible_huge_pages(spec: ReadOnlyObject) -> bool:
         resources = container.get("resources", {})
         amounts += [resources.get("limits", {}), resources.get("requests", {})]
     return any(
-        name.startswith(HUGE_PAGES) and not huge_pages_divide(name, amount)
+        name.startswith(HUGE_PAGES_PREFIX) and not is_multiple_of_huge_page(name, amount)
         for part in amounts
         for name, amount in part.items()
     )
@@ -261,7 +278,7 @@ def _uses_indivisible_huge_pages(spec: ReadOnlyObject) -> bool:
 def deletion_cost_is_integer(annotations: Mapping[str, str]) -> bool:
     """Return whether the pod deletion cost, if given, is a 32-bit integer without leading zeros."""
     # upstream 1.36: pkg/apis/core/helper/helpers.go, GetDeletionCostFromPodAnnotations
-    text = annotations.get(DELETION_COST)
+    text = annotations.get(DELETION_COST_ANNOTATION)
     if text is None:
         return True
     return bool(_INTEGER.fullmatch(text)) and -(2**31) <= int(text) < 2**31

@@ -10,24 +10,37 @@ from mockkube.api.catalogue import STATUS, Subresource
 from mockkube.api.fields import FieldError
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.pod.affinity import pod_affinity_terms
-from mockkube.api.kinds.core.pod.containers.profiles import APP_ARMOR, app_armor_field, validate_app_armor_profile
+from mockkube.api.kinds.core.pod.containers.profiles import (
+    APP_ARMOR_ANNOTATION_PREFIX,
+    to_app_armor_field,
+    validate_app_armor_profile,
+)
 from mockkube.api.kinds.core.pod.containers.walk import all_containers
 from mockkube.api.kinds.core.pod.defaults import default_pod
 from mockkube.api.kinds.core.pod.disabled_fields import drop_disabled_pod_fields
 from mockkube.api.kinds.core.pod.disabled_status import drop_disabled_pod_status
-from mockkube.api.kinds.core.pod.options import PodRules, is_on, judge_change, pod_rules
+from mockkube.api.kinds.core.pod.options import (
+    PodValidationOptions,
+    is_feature_enabled,
+    pod_validation_options,
+    validate_with_ratcheting,
+)
 from mockkube.api.kinds.core.pod.printer import POD
-from mockkube.api.kinds.core.pod.quality_of_service import quality_of
+from mockkube.api.kinds.core.pod.quality_of_service import compute_pod_qos
 from mockkube.api.kinds.core.pod.resize import validate_pod_resize
 from mockkube.api.kinds.core.pod.status import validate_pod_status
-from mockkube.api.kinds.core.pod.update import validate_ephemeral_update, validate_new_pod, validate_pod_update
-from mockkube.api.kinds.core.pod.warnings import app_armor_warning, pod_warnings
+from mockkube.api.kinds.core.pod.update import (
+    validate_ephemeral_containers_update,
+    validate_pod_create,
+    validate_pod_update,
+)
+from mockkube.api.kinds.core.pod.warnings import format_app_armor_warning, pod_warnings
 from mockkube.api.strategy import Judge, Strategy, keep_generation
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.addresses import ip_warnings
+from mockkube.api.validation.addresses import get_ip_warnings
 from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions
-from mockkube.api.validation.status_metadata import restore, restore_metadata
+from mockkube.api.validation.status_metadata import reset_metadata_for_status, restore
 
 _HOSTNAME_WARNING = "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior"
 
@@ -50,12 +63,12 @@ class PodStrategy(Strategy):
     def __init__(self, extensions: Extensions = NO_EXTENSIONS) -> None:
         self.extensions = extensions
 
-    def prepare_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
         """Set phase, QoS class and conditions; drop fields of disabled gates; merge label keys."""
         spec = obj["spec"]
         obj["metadata"]["generation"] = 1
         # The class is fixed at creation: the kubelet sets up cgroups by it.
-        quality = obj.get("status", {}).get("qosClass") or quality_of(spec, judge.caps)
+        quality = obj.get("status", {}).get("qosClass") or compute_pod_qos(spec, judge.caps)
         obj["status"] = {"phase": "Pending", "qosClass": quality}
         drop_disabled_pod_fields(spec, None, judge.caps)
         if "schedulingGates" in spec:
@@ -63,7 +76,7 @@ class PodStrategy(Strategy):
         _merge_label_keys(spec, obj["metadata"].get("labels", {}), judge)
         _copy_app_armor_annotations(obj)
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Restore everything that the written subresource must not change."""
         match judge.subresource:
             case "status":
@@ -82,42 +95,42 @@ class PodStrategy(Strategy):
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate the spec and the annotations that have a meaning."""
-        return validate_new_pod(obj, pod_rules(judge.caps, self.extensions))
+        return validate_pod_create(obj, pod_validation_options(judge.caps, self.extensions))
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate a change through the written subresource."""
 
-        def check(options: PodRules) -> list[FieldError]:
+        def check(options: PodValidationOptions) -> list[FieldError]:
             match judge.subresource:
                 case "status":
                     return validate_pod_status(new, old, options, judge.caps)
                 case "binding":
                     return []
                 case "ephemeralcontainers":
-                    return validate_ephemeral_update(new, old, options)
+                    return validate_ephemeral_containers_update(new, old, options)
                 case "resize":
                     return validate_pod_resize(new, old, options, judge.caps)
                 case _:
                     return validate_pod_update(new, old, options)
 
-        options = pod_rules(judge.caps, self.extensions)
-        return judge_change(check, new, old, options, judge.caps)
+        options = pod_validation_options(judge.caps, self.extensions)
+        return validate_with_ratcheting(check, new, old, options, judge.caps)
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about deprecated, ambiguous and surprising fields."""
         warnings = [*_app_armor_warnings(obj)]
-        texts = names.dns_label(obj["metadata"]["name"])
+        texts = names.check_dns_label(obj["metadata"]["name"])
         if texts:
             warnings.append(f"{_HOSTNAME_WARNING}; a DNS label is recommended: [{' '.join(texts)}]")
         return warnings + pod_warnings(obj["metadata"], obj["spec"], judge)
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about ambiguous addresses in a status."""
         warnings: list[str] = []
         if judge.subresource == "status":
             for kind in ("podIPs", "hostIPs"):
                 for i, item in enumerate(new.get("status", {}).get(kind, ())):
-                    warnings += ip_warnings(item.get("ip", ""), f"status.{kind}[{i}].ip")
+                    warnings += get_ip_warnings(item.get("ip", ""), f"status.{kind}[{i}].ip")
         return warnings
 
     def fields(self, obj: ReadOnlyObject) -> Mapping[str, str]:
@@ -159,12 +172,12 @@ def _scheduling_gated_condition(judge: Judge) -> Object:
 def _merge_label_keys(spec: Object, labels: Mapping[str, str], judge: Judge) -> None:
     """Merge the pod's label values for matchLabelKeys into the selectors."""
     # Merged here, at creation, so that schedulers need not know the feature: they see an ordinary selector.
-    if "affinity" in spec and is_on(judge.caps, "MatchLabelKeysInPodAffinity"):
+    if "affinity" in spec and is_feature_enabled(judge.caps, "MatchLabelKeysInPodAffinity"):
         for term in pod_affinity_terms(spec):
             _extend_selector(term, "matchLabelKeys", "In", labels)
             _extend_selector(term, "mismatchLabelKeys", "NotIn", labels)
     gates = ("MatchLabelKeysInPodTopologySpread", "MatchLabelKeysInPodTopologySpreadSelectorMerge")
-    if "topologySpreadConstraints" in spec and all(is_on(judge.caps, gate) for gate in gates):
+    if "topologySpreadConstraints" in spec and all(is_feature_enabled(judge.caps, gate) for gate in gates):
         for constraint in spec["topologySpreadConstraints"]:
             _extend_selector(constraint, "matchLabelKeys", "In", labels)
 
@@ -186,9 +199,9 @@ def _find_annotated_containers(obj: ReadOnlyObject) -> Iterator[tuple[dict[str, 
     if not annotations or obj["spec"].get("os", {}).get("name") == "windows":
         return
     for container in all_containers(obj["spec"]):
-        key = f"{APP_ARMOR}{container.get('name', '')}"
+        key = f"{APP_ARMOR_ANNOTATION_PREFIX}{container.get('name', '')}"
         if key in annotations:
-            field = app_armor_field(annotations[key])
+            field = to_app_armor_field(annotations[key])
             yield container, key, None if field is None or validate_app_armor_profile(field, "") else field
 
 
@@ -205,7 +218,7 @@ def _app_armor_warnings(obj: ReadOnlyObject) -> Iterator[str]:
     for container, key, field in _find_annotated_containers(obj):
         profile = container.get("securityContext", {}).get("appArmorProfile")
         if profile == field:
-            yield app_armor_warning(key)
+            yield format_app_armor_warning(key)
 
 
 def _prepare_status_update(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
@@ -241,7 +254,7 @@ def _prepare_ephemeral_containers_update(new: Object, old: ReadOnlyObject) -> No
     new["spec"] = {name: value for name, value in old["spec"].items() if name != "ephemeralContainers"}
     if ephemeral:
         new["spec"]["ephemeralContainers"] = ephemeral
-    restore_metadata(new, old)
+    reset_metadata_for_status(new, old)
 
 
 def _prepare_resize(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
@@ -254,10 +267,10 @@ def _prepare_resize(new: Object, old: ReadOnlyObject, judge: Judge) -> None:
     for kind in kinds:
         if spec.get(kind):
             merged[kind] = _merge_resources(spec[kind], before[kind])
-    if is_on(judge.caps, "InPlacePodLevelResourcesVerticalScaling"):
+    if is_feature_enabled(judge.caps, "InPlacePodLevelResourcesVerticalScaling"):
         restore(merged, spec, "resources")
     new["spec"] = merged
-    restore_metadata(new, old)
+    reset_metadata_for_status(new, old)
 
 
 def _merge_resources(new: list[Any], old: list[Any]) -> list[Any]:

@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping
 
 from mockkube.api.fields import FieldError, forbidden, invalid
 from mockkube.api.kinds.core.pod.containers.containers import is_sidecar
-from mockkube.api.kinds.core.pod.containers.resources import HUGE_PAGES, validate_pod_resources
+from mockkube.api.kinds.core.pod.containers.resources import HUGE_PAGES_PREFIX, validate_pod_resources
 from mockkube.api.quantity import Quantity, parse
 from mockkube.api.types import ReadOnlyObject
 
 
-def validate_resources_of_pod(
+def validate_pod_level_resources(
     spec: ReadOnlyObject, spec_at: str, claim_names: Collection[str], *, allow_indivisible: bool
 ) -> list[FieldError]:
     """Validate pod-level resources by themselves and against those of the containers."""
@@ -37,9 +37,9 @@ def validate_resources_of_pod(
 def _validate_aggregates(spec: ReadOnlyObject, at: str, kind: str) -> list[FieldError]:
     given = spec["resources"].get(kind, {})
     errors = []
-    for name, total in sums_of_containers(spec, kind).items():
+    for name, total in aggregate_container_resources(spec, kind).items():
         # CPU and memory limits of containers may add up to more than the pod's: the pod's cgroup caps them.
-        if kind == "limits" and not name.startswith(HUGE_PAGES):
+        if kind == "limits" and not name.startswith(HUGE_PAGES_PREFIX):
             continue
         if name in given and total > parse(given[name]):
             text = f"must be greater than or equal to aggregate container {kind} of {total}"
@@ -47,7 +47,7 @@ def _validate_aggregates(spec: ReadOnlyObject, at: str, kind: str) -> list[Field
     return errors
 
 
-def sums_of_containers(spec: ReadOnlyObject, kind: str) -> dict[str, Quantity]:
+def aggregate_container_resources(spec: ReadOnlyObject, kind: str) -> dict[str, Quantity]:
     """Return the sum over regular containers and sidecars, or an init container's need if more."""
     # upstream 1.36: component-helpers/resource/helpers.go, AggregateContainerRequests
     total: dict[str, Quantity] = {}

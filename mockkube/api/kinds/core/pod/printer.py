@@ -69,7 +69,7 @@ class Summary:
     restarts: Restarts = field(default_factory=Restarts)
 
 
-def summarise(pod: ReadOnlyObject) -> Summary:
+def summarize_pod(pod: ReadOnlyObject) -> Summary:
     """Summarize the container statuses of a pod."""
     # upstream 1.36: pkg/printers/internalversion/printers.go, printPod
     summary = Summary(_reported_reason(pod))
@@ -185,7 +185,7 @@ def _pod_ip(pod: ReadOnlyObject) -> str:
 
 def pod_cells(pod: ReadOnlyObject, now: datetime) -> list[Cell]:
     """Return the table cells of a pod."""
-    summary = summarise(pod)
+    summary = summarize_pod(pod)
     total = len(elements(pod, "spec", "containers")) + len(_sidecars(pod))
     return [
         name_of(pod),

@@ -12,7 +12,7 @@ from mockkube.features.capabilities import Capabilities
 _QOS_RESOURCES: Final = ("cpu", "memory")
 
 
-def quality_of(spec: ReadOnlyObject, caps: Capabilities) -> str:
+def compute_pod_qos(spec: ReadOnlyObject, caps: Capabilities) -> str:
     """Return the QoS class: Guaranteed, Burstable or BestEffort."""
     # Pod-level resources replace those of the containers altogether.
     if "resources" in spec and caps.enabled("PodLevelResources"):

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid
 from mockkube.api.kinds.core.pod.containers.containers import is_sidecar
-from mockkube.api.kinds.core.pod.options import PodRules, is_on
-from mockkube.api.kinds.core.pod.quality_of_service import quality_of
+from mockkube.api.kinds.core.pod.options import PodValidationOptions, is_feature_enabled
+from mockkube.api.kinds.core.pod.quality_of_service import compute_pod_qos
 from mockkube.api.kinds.core.pod.spec import MIRROR_ANNOTATION
-from mockkube.api.kinds.core.pod.update import validate_changed_pod
+from mockkube.api.kinds.core.pod.update import validate_pod_with_metadata
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 
@@ -19,7 +19,7 @@ _ONLY_DETAIL: Final = "only cpu and memory resources"
 
 
 def validate_pod_resize(
-    new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules, caps: Capabilities
+    new: ReadOnlyObject, old: ReadOnlyObject, rules: PodValidationOptions, caps: Capabilities
 ) -> list[FieldError]:
     """Validate a change of CPU and memory through the resize subresource."""
     spec, before = new.get("spec", {}), old.get("spec", {})
@@ -27,11 +27,11 @@ def validate_pod_resize(
         return [forbidden("", "static pods cannot be resized")]
     if before.get("os", {}).get("name") == "windows":
         return [forbidden("", "windows pods cannot be resized")]
-    errors = validate_changed_pod(new, rules)
+    errors = validate_pod_with_metadata(new, rules)
     errors += _validate_resizable(new, old, caps)
     after = dict(spec)
     if _has_pod_level_resources(spec) or _has_pod_level_resources(before):
-        if not rules.pod_level_resize:
+        if not rules.pod_level_resources_resize:
             gate = "InPlacePodLevelResourcesVerticalScalingEnabled"
             text = f"resize of pods with pod-level resources is forbidden when {gate} feature gate is disabled"
             return [*errors, forbidden("", text)]
@@ -49,8 +49,8 @@ def validate_pod_resize(
 
 def _validate_resizable(new: ReadOnlyObject, old: ReadOnlyObject, caps: Capabilities) -> list[FieldError]:
     errors = []
-    quality = old.get("status", {}).get("qosClass") or quality_of(old.get("spec", {}), caps)
-    if quality != quality_of(new.get("spec", {}), caps):
+    quality = old.get("status", {}).get("qosClass") or compute_pod_qos(old.get("spec", {}), caps)
+    if quality != compute_pod_qos(new.get("spec", {}), caps):
         shown = new.get("status", {}).get("qosClass", "")
         errors.append(invalid("spec", shown, "Pod QOS Class may not change as a result of resizing"))
     statuses = old.get("status", {}).get("containerStatuses", ())
@@ -121,7 +121,7 @@ def _validate_container_order(spec: ReadOnlyObject, before: ReadOnlyObject) -> l
 
 def _validate_containers(after: dict[str, Any], before: ReadOnlyObject, caps: Capabilities) -> list[FieldError]:
     """Validate the containers, and restore the stored CPU and memory in `after`."""
-    init_too = is_on(caps, "InPlacePodVerticalScalingInitContainers")
+    init_too = is_feature_enabled(caps, "InPlacePodVerticalScalingInitContainers")
     errors: list[FieldError] = []
     for kind in ("initContainers", "containers"):
         for i, (container, stored) in enumerate(zip(after.get(kind) or (), before.get(kind) or (), strict=True)):

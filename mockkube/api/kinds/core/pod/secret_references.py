@@ -18,7 +18,7 @@ _SECRET_REFERENCE_FIELDS: Final = (
 )
 
 
-def secret_names(spec: ReadOnlyObject) -> Iterator[str]:
+def visit_pod_secret_names(spec: ReadOnlyObject) -> Iterator[str]:
     """Yield the names of all secrets a pod refers to: pull secrets, environment, volumes."""
     # upstream 1.36: pkg/api/pod/util.go, VisitPodSecretNames
     for one in spec.get("imagePullSecrets") or ():
@@ -53,7 +53,7 @@ def _visit_environment(container: ReadOnlyObject) -> Iterator[tuple[str, str]]:
             yield "envFrom", source["secretRef"].get("name", "")
 
 
-def disallowed_reference(spec: ReadOnlyObject, account: ReadOnlyObject, *, ephemeral: bool) -> str:
+def find_disallowed_reference(spec: ReadOnlyObject, account: ReadOnlyObject, *, ephemeral: bool) -> str:
     """Return the message for the first secret that the account does not list; empty if all are.
 
     With `ephemeral` only the ephemeral containers are checked, the only ones an update can add.

@@ -26,32 +26,34 @@ from mockkube.api.kinds.core.pod.containers.containers import (
     validate_ephemeral_containers,
     validate_init_containers,
 )
-from mockkube.api.kinds.core.pod.containers.probes import HandlerRules
+from mockkube.api.kinds.core.pod.containers.probes import HandlerValidationContext
 from mockkube.api.kinds.core.pod.containers.resources import validate_container_resources
 from mockkube.api.kinds.core.pod.containers.security import validate_os, validate_pod_security_context
 from mockkube.api.kinds.core.pod.containers.walk import containers_with_paths
 from mockkube.api.kinds.core.pod.dns import validate_dns_config, validate_dns_policy
 from mockkube.api.kinds.core.pod.host_access import validate_host_access, validate_host_ports
-from mockkube.api.kinds.core.pod.options import PodRules
-from mockkube.api.kinds.core.pod.pod_level_resources import validate_resources_of_pod
+from mockkube.api.kinds.core.pod.options import PodValidationOptions
+from mockkube.api.kinds.core.pod.pod_level_resources import validate_pod_level_resources
 from mockkube.api.kinds.core.pod.topology_spread import validate_topology_spread
 from mockkube.api.kinds.core.pod.volumes.volumes import validate_volumes
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.addresses import lenient_ip
-from mockkube.api.validation.internal_form import internal_form
+from mockkube.api.validation.addresses import validate_ip_for_legacy_field
+from mockkube.api.validation.internal_form import to_internal_form
 from mockkube.api.validation.labels import validate_labels
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
-DEADLINE_MAX: Final = 2**31 - 1
+ACTIVE_DEADLINE_SECONDS_MAX: Final = 2**31 - 1
 # Digests of valid specs, each with the options it was validated with. Replicas of a workload have equal specs, and each
 # is validated on creation and on several updates.
-_VALID_SPECS: Final[BoundedCache[bytes, PodRules]] = BoundedCache(4096)
+_VALID_SPECS: Final[BoundedCache[bytes, PodValidationOptions]] = BoundedCache(4096)
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
 
 
 # hot: per pod
-def validate_pod_spec(spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, rules: PodRules) -> list[FieldError]:
+def validate_pod_spec(
+    spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, rules: PodValidationOptions
+) -> list[FieldError]:
     """Validate the spec of a pod with metadata `meta`, or of a template if it is None."""
     # The validity of such a spec depends on the pod's name, which the digest does not cover.
     if _depends_on_name(spec):
@@ -71,7 +73,9 @@ def _depends_on_name(spec: ReadOnlyObject) -> bool:
     return "resourceClaims" in spec or any("ephemeral" in volume for volume in spec.get("volumes", ()))
 
 
-def _validate_spec(spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_spec(
+    spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, rules: PodValidationOptions
+) -> list[FieldError]:
     errors: list[FieldError] = []
     grace = spec.get("terminationGracePeriodSeconds")
     if grace is None:
@@ -87,13 +91,15 @@ def _validate_spec(spec: ReadOnlyObject, meta: ReadOnlyObject | None, at: str, r
         rules=rules.containers,
         volumes=volumes.by_name,
         claim_names=claim_names,
-        handlers=HandlerRules(grace, os, rules.containers.allow_zero_sleep),
+        handlers=HandlerValidationContext(grace, os, rules.containers.allow_zero_sleep),
         restart_policy=spec.get("restartPolicy", ""),
         host_users=spec.get("hostUsers") is not False,
     )
     errors += _validate_container_lists(spec, at, around)
     if rules.pod_level_resources and "resources" in spec:
-        errors += validate_resources_of_pod(spec, at, claim_names, allow_indivisible=rules.containers.allow_indivisible)
+        errors += validate_pod_level_resources(
+            spec, at, claim_names, allow_indivisible=rules.containers.allow_indivisible
+        )
     errors += _validate_common_fields(spec, at, rules)
     for name, check in _PARTS_BEFORE_NAMES.items():
         if name in spec:
@@ -140,20 +146,20 @@ def _validate_claim(claim: ReadOnlyObject, at: str, seen: set[str]) -> list[Fiel
     elif name in seen:
         errors.append(duplicate(f"{at}.name", name))
     else:
-        errors += [invalid(f"{at}.name", name, text) for text in names.dns_label(name)]
+        errors += [invalid(f"{at}.name", name, text) for text in names.check_dns_label(name)]
         seen.add(name)
     given = [kind for kind in kinds if kind in claim]
     if len(given) != 1:
         text = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
         if not given:
             text = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-        errors.append(invalid(at, internal_form("PodResourceClaim", claim), text))
+        errors.append(invalid(at, to_internal_form("PodResourceClaim", claim), text))
     for kind in given:
-        errors += [invalid(f"{at}.{kind}", claim[kind], text) for text in names.dns_subdomain(claim[kind])]
+        errors += [invalid(f"{at}.{kind}", claim[kind], text) for text in names.check_dns_subdomain(claim[kind])]
     return errors
 
 
-def _validate_common_fields(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_common_fields(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
     """Validate the fields that nearly every pod has."""
     errors: list[FieldError] = []
     if spec.get("hostNetwork"):
@@ -175,15 +181,15 @@ def _validate_common_fields(spec: ReadOnlyObject, at: str, rules: PodRules) -> l
     return errors
 
 
-Part = Callable[[ReadOnlyObject, str, PodRules], list[FieldError]]
+Part = Callable[[ReadOnlyObject, str, PodValidationOptions], list[FieldError]]
 
 
-def _validate_affinity(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_affinity(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
     lenient = rules.allow_invalid_selector
     return validate_affinity(spec["affinity"], f"{at}.affinity", rules.node_selectors, allow_invalid_values=lenient)
 
 
-def _validate_readiness_gates(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_readiness_gates(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
     return [
         invalid(f"{at}.readinessGates[{i}].conditionType", gate.get("conditionType", ""), text)
         for i, gate in enumerate(spec["readinessGates"])
@@ -191,7 +197,7 @@ def _validate_readiness_gates(spec: ReadOnlyObject, at: str, rules: PodRules) ->
     ]
 
 
-def _validate_scheduling_gates(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_scheduling_gates(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
     for i, gate in enumerate(spec["schedulingGates"]):
@@ -203,13 +209,13 @@ def _validate_scheduling_gates(spec: ReadOnlyObject, at: str, rules: PodRules) -
     return errors
 
 
-def _validate_spread(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_spread(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
     constraints = spec["topologySpreadConstraints"]
     return validate_topology_spread(constraints, f"{at}.topologySpreadConstraints", rules.spread)
 
 
-def _validate_dns(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
-    relaxed, strict = rules.relaxed_search, rules.strict_addresses
+def _validate_dns(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
+    relaxed, strict = rules.relaxed_dns_search, rules.strict_addresses
     return validate_dns_config(spec, f"{at}.dnsConfig", relaxed=relaxed, strict_addresses=strict)
 
 
@@ -225,68 +231,68 @@ _PARTS_BEFORE_NAMES: Final[dict[str, Part]] = {
 
 
 _NAME_FIELDS: Final[dict[str, Callable[[str], list[str]]]] = {
-    "serviceAccountName": names.dns_subdomain,
-    "nodeName": names.dns_subdomain,
+    "serviceAccountName": names.check_dns_subdomain,
+    "nodeName": names.check_dns_subdomain,
 }
 
 
-def _validate_deadline(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_deadline(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
     seconds = spec["activeDeadlineSeconds"]
-    texts = names.in_range(seconds, 1, DEADLINE_MAX)
+    texts = names.in_range(seconds, 1, ACTIVE_DEADLINE_SECONDS_MAX)
     return [invalid(f"{at}.activeDeadlineSeconds", seconds, text) for text in texts]
 
 
 def _label_validator(field: str) -> Part:
-    def check(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+    def check(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
         value = spec[field]
-        return [invalid(f"{at}.{field}", value, text) for text in names.dns_label(value)] if value else []
+        return [invalid(f"{at}.{field}", value, text) for text in names.check_dns_label(value)] if value else []
 
     return check
 
 
 def _subdomain_validator(field: str) -> Part:
-    def check(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
-        return [invalid(f"{at}.{field}", spec[field], text) for text in names.dns_subdomain(spec[field])]
+    def check(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
+        return [invalid(f"{at}.{field}", spec[field], text) for text in names.check_dns_subdomain(spec[field])]
 
     return check
 
 
-def _validate_tolerations(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_tolerations(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
     return rules.judge_tolerations(spec["tolerations"], f"{at}.tolerations")
 
 
-def _validate_host_aliases(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_host_aliases(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
     errors: list[FieldError] = []
     for i, alias in enumerate(spec["hostAliases"]):
         here = f"{at}.hostAliases[{i}]"
-        errors += lenient_ip(alias.get("ip", ""), f"{here}.ip", strict=rules.strict_addresses)
+        errors += validate_ip_for_legacy_field(alias.get("ip", ""), f"{here}.ip", strict=rules.strict_addresses)
         for j, name in enumerate(alias.get("hostnames", ())):
-            errors += [invalid(f"{here}.hostnames[{j}]", name, text) for text in names.dns_subdomain(name)]
+            errors += [invalid(f"{here}.hostnames[{j}]", name, text) for text in names.check_dns_subdomain(name)]
     return errors
 
 
-def _validate_preemption_policy(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_preemption_policy(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
     policy, here = spec["preemptionPolicy"], f"{at}.preemptionPolicy"
     if policy in _PREEMPTION_POLICIES:
         return []
     return [not_supported(here, policy, _PREEMPTION_POLICIES) if policy else required(here)]
 
 
-def _validate_overhead(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_overhead(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
     indivisible = rules.containers.allow_indivisible
     overhead = {"limits": spec["overhead"]}
     return validate_container_resources(overhead, f"{at}.overhead", (), allow_indivisible=indivisible)
 
 
-def _validate_os(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_os(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
     return validate_os(spec, at)
 
 
-def _validate_scheduling_group(spec: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_scheduling_group(spec: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
     here, name = f"{at}.schedulingGroup.podGroupName", spec["schedulingGroup"].get("podGroupName")
     if name is None:
         return [invalid(here, None, "must specify one of: `podGroupName`")]
-    return [invalid(here, name, text) for text in names.dns_subdomain(name)]
+    return [invalid(here, name, text) for text in names.check_dns_subdomain(name)]
 
 
 _PARTS_AFTER_NAMES: Final[dict[str, Part]] = {

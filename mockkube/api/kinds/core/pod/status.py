@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, forbidden, internal, invalid, not_supported, required, too_long
-from mockkube.api.kinds.core.pod.containers.resources import is_native
-from mockkube.api.kinds.core.pod.metadata import validate_pod_annotation_change
-from mockkube.api.kinds.core.pod.options import PodRules, is_on
+from mockkube.api.kinds.core.pod.containers.resources import is_native_resource
+from mockkube.api.kinds.core.pod.metadata import validate_pod_annotations_update
+from mockkube.api.kinds.core.pod.options import PodValidationOptions, is_feature_enabled
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.addresses import is_ipv6, lenient_ip, parse_ip
-from mockkube.api.validation.internal_form import internal_form
+from mockkube.api.validation.addresses import is_ipv6, parse_ip, validate_ip_for_legacy_field
+from mockkube.api.validation.internal_form import to_internal_form
 from mockkube.api.validation.metadata import validate_immutable
 from mockkube.features.capabilities import Capabilities
 
@@ -27,11 +27,11 @@ _NONNEGATIVE_DETAIL: Final = "must be a non-negative integer"
 
 
 def validate_pod_status(
-    new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules, caps: Capabilities
+    new: ReadOnlyObject, old: ReadOnlyObject, rules: PodValidationOptions, caps: Capabilities
 ) -> list[FieldError]:
     """Validate a change of a pod's status."""
     spec, status, before = new.get("spec", {}), new.get("status", {}), old.get("status", {})
-    errors = validate_pod_annotation_change(new, old, rules)
+    errors = validate_pod_annotations_update(new, old, rules)
     errors += _validate_conditions(status.get("conditions", ()))
     # The strategy restores the spec before validation, so this cannot happen through the API.
     if spec.get("nodeName") != old.get("spec", {}).get("nodeName"):
@@ -67,14 +67,14 @@ def _validate_nominated_node(status: ReadOnlyObject, old: ReadOnlyObject, caps: 
     # An unchanged name is not validated again: older servers accepted any text.
     if not name or name == old.get("status", {}).get("nominatedNodeName"):
         return []
-    errors = [invalid(at, name, text) for text in names.dns_subdomain(name)]
-    if old.get("spec", {}).get("nodeName") and is_on(caps, "ClearingNominatedNodeNameAfterBinding"):
+    errors = [invalid(at, name, text) for text in names.check_dns_subdomain(name)]
+    if old.get("spec", {}).get("nodeName") and is_feature_enabled(caps, "ClearingNominatedNodeNameAfterBinding"):
         errors.append(forbidden(at, "may not be set on pods that are already bound to a node"))
     return errors
 
 
 def _validate_no_restart(
-    kind: str, status: ReadOnlyObject, before: ReadOnlyObject, spec: ReadOnlyObject, rules: PodRules
+    kind: str, status: ReadOnlyObject, before: ReadOnlyObject, spec: ReadOnlyObject, rules: PodValidationOptions
 ) -> list[FieldError]:
     """Reject a status in which a container that terminated for good is not terminated any more."""
     # Reversed, so that of several statuses with the same name the first one counts, as in upstream's search.
@@ -95,10 +95,10 @@ def _validate_no_restart(
     ]
 
 
-def _can_all_containers_restart(spec: ReadOnlyObject, rules: PodRules) -> bool:
+def _can_all_containers_restart(spec: ReadOnlyObject, rules: PodValidationOptions) -> bool:
     """Return whether a restart rule of some container restarts all containers."""
     # upstream 1.36: pkg/api/v1/pod/util.go, AllContainersCouldRestart
-    if not (rules.containers.restart_rules and rules.containers.restart_all):
+    if not (rules.containers.restart_rules and rules.containers.restart_all_containers):
         return False
     containers = (*spec.get("initContainers", ()), *(spec.get("containers") or ()))
     actions = (rule.get("action") for item in containers for rule in item.get("restartPolicyRules", ()))
@@ -106,7 +106,11 @@ def _can_all_containers_restart(spec: ReadOnlyObject, rules: PodRules) -> bool:
 
 
 def _can_container_restart(
-    kind: str, status: ReadOnlyObject, container: ReadOnlyObject | None, spec: ReadOnlyObject, rules: PodRules
+    kind: str,
+    status: ReadOnlyObject,
+    container: ReadOnlyObject | None,
+    spec: ReadOnlyObject,
+    rules: PodValidationOptions,
 ) -> bool:
     """Return whether a terminated container may be restarted."""
     # upstream 1.36: pkg/api/v1/pod/util.go, ContainerShouldRestart
@@ -152,7 +156,7 @@ def _validate_claim_statuses(status: ReadOnlyObject, spec: ReadOnlyObject) -> li
             errors.append(duplicate(f"{here}.name", name))
         seen.add(name)
         if claim is not None:
-            errors += [invalid(f"{here}.resourceClaimName", claim, text) for text in names.dns_subdomain(claim)]
+            errors += [invalid(f"{here}.resourceClaimName", claim, text) for text in names.check_dns_subdomain(claim)]
     return errors
 
 
@@ -177,7 +181,7 @@ def _validate_extended_claim(status: ReadOnlyObject, spec: ReadOnlyObject) -> li
     name = extended.get("resourceClaimName", "")
     if not name:
         return [*errors, required(f"{at}.resourceClaimName")]
-    return errors + [invalid(f"{at}.resourceClaimName", name, text) for text in names.dns_subdomain(name)]
+    return errors + [invalid(f"{at}.resourceClaimName", name, text) for text in names.check_dns_subdomain(name)]
 
 
 def _validate_request_mapping(
@@ -194,7 +198,7 @@ def _validate_request_mapping(
             "or spec.containers.resources.requests"
         )
         errors.append(invalid(f"{at}.resourceName", resource, text))
-    return errors + [invalid(f"{claim_at}.requestName", request, text) for text in names.dns_label(request)]
+    return errors + [invalid(f"{claim_at}.requestName", request, text) for text in names.check_dns_label(request)]
 
 
 def _validate_allocatable_claims(status: ReadOnlyObject, spec: ReadOnlyObject) -> list[FieldError]:
@@ -213,7 +217,7 @@ def _validate_allocatable_claims(status: ReadOnlyObject, spec: ReadOnlyObject) -
         missing = [field for field in ("containers", "resources") if not item.get(field)]
         errors += [required(f"{here}.{field}", "must not be empty") for field in missing]
         for resource, amount in (item.get("resources") or {}).items():
-            if not is_native(resource):
+            if not is_native_resource(resource):
                 text = "must be a node allocatable resource name"
                 errors.append(invalid(f"{here}.resources[{resource}]", resource, text))
             if parse(amount).sign < 0:
@@ -221,14 +225,16 @@ def _validate_allocatable_claims(status: ReadOnlyObject, spec: ReadOnlyObject) -
     return errors
 
 
-def _validate_addresses(status: ReadOnlyObject, before: ReadOnlyObject, kind: str, rules: PodRules) -> list[FieldError]:
+def _validate_addresses(
+    status: ReadOnlyObject, before: ReadOnlyObject, kind: str, rules: PodValidationOptions
+) -> list[FieldError]:
     """Validate the IPs of a pod or host: well-formed, at most one of each family."""
     addresses = [item.get("ip", "") for item in status.get(kind, ())]
     stored = [item.get("ip", "") for item in before.get(kind, ())]
     at = f"status.{kind}"
     errors: list[FieldError] = []
     for i, address in enumerate(addresses):
-        errors += lenient_ip(address, f"{at}[{i}]", strict=rules.strict_addresses, stored=stored)
+        errors += validate_ip_for_legacy_field(address, f"{at}[{i}]", strict=rules.strict_addresses, stored=stored)
     if len(addresses) < 2:
         return errors
     malformed = next((i for i, address in enumerate(addresses) if parse_ip(address) is None), None)
@@ -237,12 +243,14 @@ def _validate_addresses(status: ReadOnlyObject, before: ReadOnlyObject, kind: st
         errors.append(internal(at, text))
     families = {is_ipv6(address) for address in addresses}
     if malformed is not None or len(families) < 2 or len(addresses) > 2:
-        shown = internal_form("[]PodIP" if kind == "podIPs" else "[]HostIP", status[kind])
+        shown = to_internal_form("[]PodIP" if kind == "podIPs" else "[]HostIP", status[kind])
         errors.append(invalid(at, shown, "may specify no more than one IP for each IP family"))
     return errors
 
 
-def _validate_host_addresses(status: ReadOnlyObject, before: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
+def _validate_host_addresses(
+    status: ReadOnlyObject, before: ReadOnlyObject, rules: PodValidationOptions
+) -> list[FieldError]:
     addresses = status.get("hostIPs", ())
     if not addresses:
         return []
@@ -254,7 +262,9 @@ def _validate_host_addresses(status: ReadOnlyObject, before: ReadOnlyObject, rul
     return errors + _validate_addresses(status, before, "hostIPs", rules)
 
 
-def _validate_container_statuses(status: ReadOnlyObject, spec: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
+def _validate_container_statuses(
+    status: ReadOnlyObject, spec: ReadOnlyObject, rules: PodValidationOptions
+) -> list[FieldError]:
     errors: list[FieldError] = []
     os = spec.get("os", {}).get("name", "linux")
     for item, here in _container_statuses(status):
@@ -289,7 +299,7 @@ def _validate_user(user: ReadOnlyObject | None, at: str, os: str) -> list[FieldE
         return [forbidden(at, "cannot be set for a windows pod")]
     ids = [("uid", user.get("uid", 0)), ("gid", user.get("gid", 0))]
     ids += [(f"supplementalGroups[{i}]", group) for i, group in enumerate(user.get("supplementalGroups", ()))]
-    return [invalid(f"{at}.{name}", number, text) for name, number in ids for text in names.unix_id(number)]
+    return [invalid(f"{at}.{name}", number, text) for name, number in ids for text in names.check_unix_id(number)]
 
 
 def _validate_allocated_resource(

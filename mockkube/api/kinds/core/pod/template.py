@@ -7,10 +7,10 @@ disabled gates with `drop_disabled_template_fields`, and warns with `pod_templat
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePodTemplateSpec; pkg/api/pod/util.go
 
 from mockkube.api.fields import FieldError, forbidden
-from mockkube.api.kinds.core.pod.containers.profiles import validate_profiles_agree
+from mockkube.api.kinds.core.pod.containers.profiles import validate_profiles_match
 from mockkube.api.kinds.core.pod.disabled_fields import drop_disabled_pod_fields
 from mockkube.api.kinds.core.pod.metadata import validate_pod_annotations
-from mockkube.api.kinds.core.pod.options import PodRules, judge_change, pod_rules
+from mockkube.api.kinds.core.pod.options import PodValidationOptions, pod_validation_options, validate_with_ratcheting
 from mockkube.api.kinds.core.pod.spec import validate_pod_spec
 from mockkube.api.kinds.core.pod.warnings import pod_warnings
 from mockkube.api.strategy import Judge
@@ -25,20 +25,20 @@ def validate_pod_template(
     template: ReadOnlyObject, at: str, judge: Judge, *, extensions: Extensions = NO_EXTENSIONS
 ) -> list[FieldError]:
     """Validate a new template; `at` is its field path (`spec.template`)."""
-    return _validate_template(template, at, pod_rules(judge.caps, extensions, is_pod=False))
+    return _validate_template(template, at, pod_validation_options(judge.caps, extensions, is_pod=False))
 
 
 def validate_pod_template_update(
     new: ReadOnlyObject, old: ReadOnlyObject | None, at: str, judge: Judge, *, extensions: Extensions = NO_EXTENSIONS
 ) -> list[FieldError]:
     """Validate a changed template; what the old one used stays allowed."""
-    options = pod_rules(judge.caps, extensions, is_pod=False)
+    options = pod_validation_options(judge.caps, extensions, is_pod=False)
     if old is None:
         return _validate_template(new, at, options)
-    return judge_change(lambda options: _validate_template(new, at, options), new, old, options, judge.caps)
+    return validate_with_ratcheting(lambda options: _validate_template(new, at, options), new, old, options, judge.caps)
 
 
-def _validate_template(template: ReadOnlyObject, at: str, rules: PodRules) -> list[FieldError]:
+def _validate_template(template: ReadOnlyObject, at: str, rules: PodValidationOptions) -> list[FieldError]:
     meta, spec = template.get("metadata", {}), template.get("spec", {})
     annotations = meta.get("annotations", {})
     errors: list[FieldError] = []
@@ -49,7 +49,7 @@ def _validate_template(template: ReadOnlyObject, at: str, rules: PodRules) -> li
         errors += validate_pod_annotations(annotations, spec, f"{at}.annotations", rules)
     errors += validate_pod_spec(spec, None, f"{at}.spec", rules)
     if annotations:
-        errors += validate_profiles_agree(annotations, spec, f"{at}.spec")
+        errors += validate_profiles_match(annotations, spec, f"{at}.spec")
     if "ephemeralContainers" in spec:
         text = "ephemeral containers not allowed in pod template"
         errors.append(forbidden(f"{at}.spec.ephemeralContainers", text))

@@ -9,7 +9,7 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.fields import FieldError, Word, forbidden, invalid, not_supported
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.extensions import Check, Extensions, unsupported_toleration
+from mockkube.api.validation.extensions import Check, Extensions, reject_toleration_operator
 from mockkube.api.validation.labels import validate_label_name
 
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -62,14 +62,14 @@ def _validate_toleration(toleration: ReadOnlyObject, at: str, operators: Mapping
         case "Exists":
             errors += _validate_exists(toleration.get("value", ""), f"{at}.operator")
         case _:
-            errors += operators.get(operator, unsupported_toleration)(toleration, at)
+            errors += operators.get(operator, reject_toleration_operator)(toleration, at)
     if effect:
         errors += validate_taint_effect(effect, f"{at}.effect")
     return errors
 
 
 def _validate_equal(value: str, at: str) -> list[FieldError]:
-    texts = names.label_value(value)
+    texts = names.check_label_value(value)
     return [invalid(at, value, ";".join(texts))] if texts else []
 
 
@@ -82,7 +82,7 @@ def validate_taint_effect(effect: str, at: str) -> list[FieldError]:
     return [] if effect in EFFECTS else [not_supported(at, effect, EFFECTS)]
 
 
-def validate_added_tolerations(
+def validate_only_added_tolerations(
     new: Sequence[ReadOnlyObject], old: Sequence[ReadOnlyObject], at: str
 ) -> list[FieldError]:
     """Reject that a toleration is removed, or changed except for its seconds."""

@@ -17,14 +17,16 @@ _POSITIVE_DETAIL: Final = "must be greater than zero"
 
 
 @dataclass(frozen=True, slots=True)
-class SpreadRules:
+class SpreadValidationOptions:
     """Validation options of spread constraints."""
 
-    keys_merged: bool = True
+    merge_label_keys: bool = True
     allow_invalid_selector: bool = False
 
 
-def validate_topology_spread(constraints: Sequence[ReadOnlyObject], at: str, rules: SpreadRules) -> list[FieldError]:
+def validate_topology_spread(
+    constraints: Sequence[ReadOnlyObject], at: str, rules: SpreadValidationOptions
+) -> list[FieldError]:
     """Validate spread constraints, and that none is repeated."""
     errors: list[FieldError] = []
     forms = [(one.get("topologyKey"), one.get("whenUnsatisfiable")) for one in constraints]
@@ -35,7 +37,9 @@ def validate_topology_spread(constraints: Sequence[ReadOnlyObject], at: str, rul
     return errors
 
 
-def _validate_constraint(constraint: ReadOnlyObject, at: str, rules: SpreadRules, *, again: bool) -> list[FieldError]:
+def _validate_constraint(
+    constraint: ReadOnlyObject, at: str, rules: SpreadValidationOptions, *, again: bool
+) -> list[FieldError]:
     """Validate one constraint; the flag tells that a later one has the same key and action."""
     skew, key, action = (constraint.get(name) for name in ("maxSkew", "topologyKey", "whenUnsatisfiable"))
     errors = []
@@ -51,10 +55,10 @@ def _validate_constraint(constraint: ReadOnlyObject, at: str, rules: SpreadRules
     for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
         if name in constraint and constraint[name] not in NODE_POLICIES:
             errors.append(not_supported(f"{at}.{name}", constraint[name], NODE_POLICIES))
-    if rules.keys_merged:
+    if rules.merge_label_keys:
         errors += validate_match_label_keys(constraint, at)
     else:
-        errors += validate_separate_keys(constraint, f"{at}.matchLabelKeys")
+        errors += validate_unmerged_keys(constraint, f"{at}.matchLabelKeys")
     if not rules.allow_invalid_selector:
         errors += validate_label_selector(constraint.get("labelSelector"), f"{at}.labelSelector")
     return errors
@@ -72,7 +76,7 @@ def _validate_min_domains(constraint: ReadOnlyObject, at: str) -> list[FieldErro
     return errors
 
 
-def validate_separate_keys(constraint: ReadOnlyObject, at: str) -> list[FieldError]:
+def validate_unmerged_keys(constraint: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate matchLabelKeys that are not merged: the selector must not contain them."""
     keys = constraint.get("matchLabelKeys", ())
     if not keys:
@@ -90,11 +94,11 @@ def validate_separate_keys(constraint: ReadOnlyObject, at: str) -> list[FieldErr
     return errors
 
 
-def merged_keys_are_invalid(constraints: Sequence[ReadOnlyObject]) -> bool:
+def has_invalid_merged_keys(constraints: Sequence[ReadOnlyObject]) -> bool:
     """Return whether stored constraints violate the rule for merged keys."""
     return any(validate_match_label_keys(constraint, "") for constraint in constraints)
 
 
-def separate_keys_are_invalid(constraints: Sequence[ReadOnlyObject]) -> bool:
+def has_invalid_unmerged_keys(constraints: Sequence[ReadOnlyObject]) -> bool:
     """Return whether stored constraints violate the rule for keys that are not merged."""
-    return any(validate_separate_keys(constraint, "") for constraint in constraints)
+    return any(validate_unmerged_keys(constraint, "") for constraint in constraints)

@@ -9,14 +9,14 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, quoted, required
 from mockkube.api.kinds.core.pod.affinity import required_terms
 from mockkube.api.kinds.core.pod.containers.containers import validate_trimmed_image
-from mockkube.api.kinds.core.pod.containers.profiles import validate_profiles_agree
-from mockkube.api.kinds.core.pod.metadata import validate_pod_annotation_change, validate_pod_annotations
-from mockkube.api.kinds.core.pod.options import PodRules
-from mockkube.api.kinds.core.pod.spec import DEADLINE_MAX, MIRROR_ANNOTATION, validate_pod_spec
-from mockkube.api.kinds.core.pod.tolerations import validate_added_tolerations
-from mockkube.api.kinds.core.pod.volumes.projected import misses_service_account
+from mockkube.api.kinds.core.pod.containers.profiles import validate_profiles_match
+from mockkube.api.kinds.core.pod.metadata import validate_pod_annotations, validate_pod_annotations_update
+from mockkube.api.kinds.core.pod.options import PodValidationOptions
+from mockkube.api.kinds.core.pod.spec import ACTIVE_DEADLINE_SECONDS_MAX, MIRROR_ANNOTATION, validate_pod_spec
+from mockkube.api.kinds.core.pod.tolerations import validate_only_added_tolerations
+from mockkube.api.kinds.core.pod.volumes.projected import validate_token_service_account
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.internal_form import internal_diff, internal_form
+from mockkube.api.validation.internal_form import diff_internal_forms, to_internal_form
 from mockkube.api.validation.metadata import validate_metadata
 
 _IMMUTABLE_DETAIL: Final = "pod updates may not change fields other than " + ",".join(
@@ -33,21 +33,21 @@ _NODE_SELECTOR_TERMS_PATH: Final = (
 )
 
 
-def validate_pod(pod: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
+def validate_pod(pod: ReadOnlyObject, rules: PodValidationOptions) -> list[FieldError]:
     """Validate a pod except its metadata: annotations that have a meaning, and the spec."""
     meta, spec = pod["metadata"], pod.get("spec", {})
     errors: list[FieldError] = []
     if "annotations" in meta:
         errors += validate_pod_annotations(meta["annotations"], spec, "metadata.annotations", rules)
     errors += validate_pod_spec(spec, meta, "spec", rules)
-    errors += misses_service_account(spec, "spec")
+    errors += validate_token_service_account(spec, "spec")
     for kind in ("containers", "initContainers"):
         for i, container in enumerate(spec.get(kind) or ()):
             errors += validate_trimmed_image(container, f"spec.{kind}[{i}]")
     return errors
 
 
-def validate_new_pod(pod: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
+def validate_pod_create(pod: ReadOnlyObject, rules: PodValidationOptions) -> list[FieldError]:
     """Validate a pod to be created, except its metadata."""
     spec = pod.get("spec", {})
     errors = validate_pod(pod, rules)
@@ -56,20 +56,20 @@ def validate_new_pod(pod: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
     if spec.get("nodeName") and "schedulingGates" in spec:
         errors.append(forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
     if annotations := pod["metadata"].get("annotations"):
-        errors += validate_profiles_agree(annotations, spec, "spec")
+        errors += validate_profiles_match(annotations, spec, "spec")
     return errors
 
 
-def validate_changed_pod(new: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
+def validate_pod_with_metadata(new: ReadOnlyObject, rules: PodValidationOptions) -> list[FieldError]:
     """Validate the metadata and the spec of an updated pod."""
     # The generic update has validated the metadata already; upstream does so again, and reports its errors twice.
-    return validate_metadata(new, names.dns_subdomain, True) + validate_pod(new, rules)
+    return validate_metadata(new, names.check_dns_subdomain, True) + validate_pod(new, rules)
 
 
-def validate_pod_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
+def validate_pod_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodValidationOptions) -> list[FieldError]:
     """Validate a change of a pod through the main resource."""
-    errors = validate_changed_pod(new, rules)
-    errors += validate_pod_annotation_change(new, old, rules)
+    errors = validate_pod_with_metadata(new, rules)
+    errors += validate_pod_annotations_update(new, old, rules)
     spec, before = new.get("spec", {}), old.get("spec", {})
     for kind in ("containers", "initContainers"):
         after, stored = spec.get(kind) or (), before.get(kind) or ()
@@ -102,16 +102,18 @@ def _validate_deadline(new: int | None, old: int | None) -> list[FieldError]:
     if new is None:
         text = "must not update from a positive integer to nil value"
         return [] if old is None else [invalid(at, None, text)]
-    if texts := names.in_range(new, 0, DEADLINE_MAX):
+    if texts := names.in_range(new, 0, ACTIVE_DEADLINE_SECONDS_MAX):
         return [invalid(at, new, text) for text in texts]
     if old is not None and old < new:
         return [invalid(at, new, "must be less than or equal to previous value")]
     return []
 
 
-def _validate_tolerations_update(spec: ReadOnlyObject, before: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
+def _validate_tolerations_update(
+    spec: ReadOnlyObject, before: ReadOnlyObject, rules: PodValidationOptions
+) -> list[FieldError]:
     at, tolerations = "spec.tolerations", spec.get("tolerations", ())
-    if errors := validate_added_tolerations(tolerations, before.get("tolerations", ()), at):
+    if errors := validate_only_added_tolerations(tolerations, before.get("tolerations", ()), at):
         return errors
     return rules.judge_tolerations(tolerations, at)
 
@@ -146,7 +148,7 @@ def _validate_immutable_fields(spec: ReadOnlyObject, before: ReadOnlyObject) -> 
         _restore_field(after, before, "nodeSelector")
         _restore_node_affinity(after, before)
     if after != before:
-        errors.append(forbidden("spec", f"{_IMMUTABLE_DETAIL}\n{internal_diff('PodSpec', before, after)}"))
+        errors.append(forbidden("spec", f"{_IMMUTABLE_DETAIL}\n{diff_internal_forms('PodSpec', before, after)}"))
     return errors
 
 
@@ -174,15 +176,15 @@ def _validate_node_selection_update(after: ReadOnlyObject, before: ReadOnlyObjec
     node_selector: Mapping[str, str] = after.get("nodeSelector", {})
     if any(node_selector.get(key) != value for key, value in before.get("nodeSelector", {}).items()):
         text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-        errors.append(invalid("spec.nodeSelector", internal_form("map", node_selector), text))
+        errors.append(invalid("spec.nodeSelector", to_internal_form("map", node_selector), text))
     old_terms, new_terms = required_terms(before), required_terms(after)
     if old_terms and len(old_terms) != len(new_terms):
         text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        return [*errors, invalid(_NODE_SELECTOR_TERMS_PATH, internal_form("[]NodeSelectorTerm", new_terms), text)]
+        return [*errors, invalid(_NODE_SELECTOR_TERMS_PATH, to_internal_form("[]NodeSelectorTerm", new_terms), text)]
     for i, (new, old) in enumerate(zip(new_terms, old_terms, strict=False)):
         if not _only_adds(new, old):
             text = "only additions are allowed (no mutations or deletions)"
-            errors.append(invalid(f"{_NODE_SELECTOR_TERMS_PATH}[{i}]", internal_form("NodeSelectorTerm", new), text))
+            errors.append(invalid(f"{_NODE_SELECTOR_TERMS_PATH}[{i}]", to_internal_form("NodeSelectorTerm", new), text))
     return errors
 
 
@@ -194,12 +196,14 @@ def _only_adds(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
     return all(wanted[: len(stored)] == stored for wanted, stored in parts)
 
 
-def validate_ephemeral_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: PodRules) -> list[FieldError]:
+def validate_ephemeral_containers_update(
+    new: ReadOnlyObject, old: ReadOnlyObject, rules: PodValidationOptions
+) -> list[FieldError]:
     """Validate a change of the ephemeral containers: they can only be added."""
     if MIRROR_ANNOTATION in old["metadata"].get("annotations", ()):
         return [forbidden("", "static pods do not support ephemeral containers")]
-    errors = validate_changed_pod(new, rules)
-    errors += validate_pod_annotation_change(new, old, rules)
+    errors = validate_pod_with_metadata(new, rules)
+    errors += validate_pod_annotations_update(new, old, rules)
     at = "spec.ephemeralContainers"
     new_containers = {
         container.get("name", ""): container for container in new.get("spec", {}).get("ephemeralContainers", ())
@@ -210,6 +214,6 @@ def validate_ephemeral_update(new: ReadOnlyObject, old: ReadOnlyObject, rules: P
         if name not in new_containers:
             errors.append(forbidden(at, f"{existing} removed\n"))
         elif new_containers[name] != container:
-            difference = internal_diff("EphemeralContainer", container, new_containers[name])
+            difference = diff_internal_forms("EphemeralContainer", container, new_containers[name])
             errors.append(forbidden(at, f"{existing} changed\n{difference}"))
     return errors

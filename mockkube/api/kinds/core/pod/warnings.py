@@ -7,15 +7,20 @@ from typing import Final
 
 from mockkube.api.fields import quoted
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED
-from mockkube.api.kinds.core.pod.containers.profiles import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD, app_armor_field
+from mockkube.api.kinds.core.pod.containers.profiles import (
+    APP_ARMOR_ANNOTATION_PREFIX,
+    SECCOMP_CONTAINER_ANNOTATION_PREFIX,
+    SECCOMP_POD_ANNOTATION,
+    to_app_armor_field,
+)
 from mockkube.api.kinds.core.pod.containers.walk import containers_with_paths
 from mockkube.api.kinds.core.pod.volumes.warnings import overlap_warnings, volume_warnings
 from mockkube.api.quantity import parse
 from mockkube.api.strategy import Judge
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.addresses import ip_warnings
+from mockkube.api.validation.addresses import get_ip_warnings
 from mockkube.api.validation.labels import NULL_SELECTOR_WARNING
-from mockkube.api.validation.node_selector import DEPRECATED_LABELS, node_selector_term_warnings
+from mockkube.api.validation.node_selector import DEPRECATED_LABELS, get_node_selector_term_warnings
 
 # Bound on warnings about ports, whose pairs are quadratic; response headers have room for fewer.
 _PORT_WARNINGS_MAX: Final = 1000
@@ -53,9 +58,9 @@ def pod_warnings(meta: ReadOnlyObject, spec: ReadOnlyObject, judge: Judge, at: s
         warnings.append(f"{in_spec}.terminationGracePeriodSeconds: {text}")
     warnings += _affinity_warnings(spec, in_spec)
     for i, server in enumerate(spec.get("dnsConfig", {}).get("nameservers", ())):
-        warnings += ip_warnings(server, f"{in_spec}.dnsConfig.nameservers[{i}]")
+        warnings += get_ip_warnings(server, f"{in_spec}.dnsConfig.nameservers[{i}]")
     for i, alias in enumerate(spec.get("hostAliases", ())):
-        warnings += ip_warnings(alias.get("ip", ""), f"{in_spec}.hostAliases[{i}].ip")
+        warnings += get_ip_warnings(alias.get("ip", ""), f"{in_spec}.hostAliases[{i}].ip")
     return warnings
 
 
@@ -66,10 +71,10 @@ def _node_label_warnings(spec: ReadOnlyObject, at: str) -> Iterator[str]:
     affinity = spec.get("affinity", {}).get("nodeAffinity", {})
     here = f"{at}.affinity.nodeAffinity"
     for i, term in enumerate(affinity.get(REQUIRED, {}).get("nodeSelectorTerms") or ()):
-        yield from node_selector_term_warnings(term, f"{here}.{REQUIRED}.nodeSelectorTerms[{i}]")
+        yield from get_node_selector_term_warnings(term, f"{here}.{REQUIRED}.nodeSelectorTerms[{i}]")
     for i, term in enumerate(affinity.get(PREFERRED, ())):
         preference = term.get("preference", {})
-        yield from node_selector_term_warnings(preference, f"{here}.{PREFERRED}[{i}].preference", check_values=True)
+        yield from get_node_selector_term_warnings(preference, f"{here}.{PREFERRED}[{i}].preference", check_values=True)
     for i, constraint in enumerate(spec.get("topologySpreadConstraints", ())):
         key, here = constraint.get("topologyKey", ""), f"{at}.topologySpreadConstraints[{i}]"
         if key in DEPRECATED_LABELS:
@@ -98,17 +103,17 @@ def _warn_duplicates(items: Sequence[ReadOnlyObject], field: str, at: str) -> It
 def _fraction_warnings(amounts: ReadOnlyObject, at: str) -> Iterator[str]:
     for name in _BYTE_RESOURCES:
         if name in amounts and parse(amounts[name]).milli() % 1000:
-            yield fraction_warning(amounts[name], f"{at}[{name}]")
+            yield format_fraction_warning(amounts[name], f"{at}[{name}]")
 
 
-def fraction_warning(amount: str, at: str) -> str:
+def format_fraction_warning(amount: str, at: str) -> str:
     """Return the warning about a fractional byte amount."""
     return f"{at}: fractional byte value {quoted(amount)} is invalid, must be an integer"
 
 
 def _profile_warnings(annotations: ReadOnlyObject, spec: ReadOnlyObject, prefix: str) -> Iterator[str]:
-    if SECCOMP_POD in annotations and "seccompProfile" not in spec.get("securityContext", {}):
-        yield f"{prefix}metadata.annotations[{SECCOMP_POD}]: {_SECCOMP_WARNING}"
+    if SECCOMP_POD_ANNOTATION in annotations and "seccompProfile" not in spec.get("securityContext", {}):
+        yield f"{prefix}metadata.annotations[{SECCOMP_POD_ANNOTATION}]: {_SECCOMP_WARNING}"
 
 
 # hot: per container
@@ -128,7 +133,7 @@ def _container_warnings(
         for kind in ("limits", "requests"):
             amount = resources.get(kind, {}).get(name)
             if amount is not None and parse(amount).milli() % 1000:
-                warnings.append(fraction_warning(amount, f"{at}.resources.{kind}[{name}]"))
+                warnings.append(format_fraction_warning(amount, f"{at}.resources.{kind}[{name}]"))
     variables = container.get("env", ())
     if len(variables) > 1:
         warnings += _hidden_variable_warnings(variables, f"{at}.env")
@@ -139,18 +144,18 @@ def _container_profile_warnings(
     container: ReadOnlyObject, annotations: ReadOnlyObject, at: str, spec: ReadOnlyObject, is_template: bool
 ) -> Iterator[str]:
     context, name = container.get("securityContext", {}), container.get("name", "")
-    key = SECCOMP_CONTAINER + name
+    key = SECCOMP_CONTAINER_ANNOTATION_PREFIX + name
     if key in annotations and "seccompProfile" not in context:
         yield f"{at}[{key}]: {_SECCOMP_WARNING}"
-    key = APP_ARMOR + name
+    key = APP_ARMOR_ANNOTATION_PREFIX + name
     # Pods get the field from the annotation on creation and are warned about by their strategy.
     if is_template and key in annotations and "appArmorProfile" not in context:
         common = spec.get("securityContext", {}).get("appArmorProfile")
-        if common is None or common != app_armor_field(annotations[key]):
-            yield app_armor_warning(key, at)
+        if common is None or common != to_app_armor_field(annotations[key]):
+            yield format_app_armor_warning(key, at)
 
 
-def app_armor_warning(key: str, at: str = "metadata.annotations") -> str:
+def format_app_armor_warning(key: str, at: str = "metadata.annotations") -> str:
     """Return the warning about an AppArmor annotation."""
     return f"{at}[{key}]: {_APP_ARMOR_WARNING}"
 

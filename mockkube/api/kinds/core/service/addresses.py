@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from mockkube.api.fields import FieldError, duplicate, invalid, not_supported, repeated_indexes, required
+from mockkube.api.fields import FieldError, duplicate, find_duplicate_indexes, invalid, not_supported, required
 from mockkube.api.printers.reading import sections, string
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.addresses import is_ipv6, lenient_ip
+from mockkube.api.validation.addresses import is_ipv6, validate_ip_for_legacy_field
 
 FAMILIES: Final = ("IPv4", "IPv6")
 FAMILY_POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
@@ -17,7 +17,7 @@ def is_headless(spec: ReadOnlyObject) -> bool:
     return spec.get("clusterIPs") == ["None"]
 
 
-def externally_accessible(spec: ReadOnlyObject) -> bool:
+def is_externally_accessible(spec: ReadOnlyObject) -> bool:
     """Return whether the service is reachable from outside the cluster."""
     kind = spec.get("type")
     return kind in ("LoadBalancer", "NodePort") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
@@ -34,7 +34,7 @@ def validate_cluster_ips(spec: ReadOnlyObject, before: ReadOnlyObject, *, strict
     for index, ip in enumerate(ips):
         if index or ip != "None":
             stored = before.get("clusterIPs") or []
-            ip_errors += lenient_ip(ip, f"spec.clusterIPs[{index}]", strict=strict, stored=stored)
+            ip_errors += validate_ip_for_legacy_field(ip, f"spec.clusterIPs[{index}]", strict=strict, stored=stored)
         elif len(ips) > 1:
             ip_errors.append(invalid("spec.clusterIPs", ips, "'None' must be the first and only value"))
     errors += ip_errors
@@ -58,7 +58,7 @@ def _validate_primary_ip(spec: ReadOnlyObject, ips: list[str]) -> list[FieldErro
 def _validate_families(spec: ReadOnlyObject) -> list[FieldError]:
     errors = []
     families = spec.get("ipFamilies") or []
-    repeated = repeated_indexes(families)
+    repeated = find_duplicate_indexes(families)
     for index, family in enumerate(families):
         if family not in FAMILIES:
             errors.append(not_supported(f"spec.ipFamilies[{index}]", family, FAMILIES))
@@ -83,7 +83,7 @@ def _validate_ips_match_families(spec: ReadOnlyObject, ips: list[str]) -> list[F
     return errors
 
 
-def validate_cluster_ip_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
+def validate_cluster_ips_update(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
     """Reject a changed primary cluster IP; a secondary one may be added or released."""
     if "ExternalName" in (spec.get("type"), before.get("type")) or (is_headless(spec) and is_headless(before)):
         return []
@@ -101,7 +101,7 @@ def validate_cluster_ip_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> 
     return errors
 
 
-def validate_family_change(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
+def validate_ip_families_update(spec: ReadOnlyObject, before: ReadOnlyObject) -> list[FieldError]:
     """Reject a changed primary IP family; a secondary one may be added or released."""
     # Families of headless services are not backed by allocated addresses, so they may change freely.
     if "ExternalName" in (spec.get("type"), before.get("type")) or is_headless(spec) or is_headless(before):
@@ -130,7 +130,7 @@ def _validate_release(spec: ReadOnlyObject, what: str) -> list[FieldError]:
     return [invalid("spec.ipFamilyPolicy", policy, f"must be set to 'SingleStack' when releasing the secondary {what}")]
 
 
-def balancer_addresses(obj: ReadOnlyObject) -> list[str]:
+def load_balancer_addresses(obj: ReadOnlyObject) -> list[str]:
     """Return the distinct addresses of the load balancer, sorted."""
     ingress = sections(obj, "status", "loadBalancer", "ingress")
     return sorted({string(item, "ip") or string(item, "hostname") for item in ingress} - {""})

@@ -16,7 +16,7 @@ from mockkube.api.validation.addresses import is_ipv6
 
 
 @dataclass(frozen=True, slots=True)
-class NodePortWanted:
+class NodePortRequest:
     """Request for the node port of one service port."""
 
     # Index in `spec.ports`.
@@ -47,7 +47,7 @@ def needs_health_check_port(svc: ReadOnlyObject) -> bool:
     return bool(spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local")
 
 
-def cluster_ips_wanted(svc: ReadOnlyObject, old: ReadOnlyObject | None = None) -> dict[str, str]:
+def required_cluster_ips(svc: ReadOnlyObject, old: ReadOnlyObject | None = None) -> dict[str, str]:
     """Return the requested cluster IP of each family that needs one; empty for any."""
     # upstream 1.36: pkg/registry/core/service/storage/alloc.go, allocClusterIPs and updateClusterIPs
     spec = svc["spec"]
@@ -62,53 +62,53 @@ def cluster_ips_wanted(svc: ReadOnlyObject, old: ReadOnlyObject | None = None) -
     return {families[1]: requested[families[1]]} if upgraded else {}
 
 
-def node_ports_wanted(svc: ReadOnlyObject, old: ReadOnlyObject | None = None) -> list[NodePortWanted]:
+def required_node_ports(svc: ReadOnlyObject, old: ReadOnlyObject | None = None) -> list[NodePortRequest]:
     """Return the node ports to allocate, in the order of the ports."""
     if svc["spec"].get("type") not in ("NodePort", "LoadBalancer"):
         return []
     return _node_ports_of_new(svc) if old is None else _node_ports_of_updated(svc, old)
 
 
-def _node_ports_of_new(svc: ReadOnlyObject) -> list[NodePortWanted]:
+def _node_ports_of_new(svc: ReadOnlyObject) -> list[NodePortRequest]:
     # upstream 1.36: pkg/registry/core/service/storage/alloc.go, initNodePorts
     ports = svc["spec"].get("ports") or []
-    requests: list[NodePortWanted] = []
-    first: dict[int, NodePortWanted] = {}
+    requests: list[NodePortRequest] = []
+    first: dict[int, NodePortRequest] = {}
     given = {each.get("port"): each["nodePort"] for each in reversed(ports) if each.get("nodePort")}
     for index, port in enumerate(ports):
         number, node_port = port.get("port", 0), port.get("nodePort", 0)
         if not node_port and not needs_node_ports(svc):
             continue
         if number not in first:
-            first[number] = NodePortWanted(index, given.get(number, 0))
+            first[number] = NodePortRequest(index, given.get(number, 0))
             requests.append(first[number])
         elif not node_port:
-            requests.append(NodePortWanted(index, 0, like=first[number].index))
+            requests.append(NodePortRequest(index, 0, like=first[number].index))
         elif node_port != first[number].number:
-            requests.append(NodePortWanted(index, node_port))
+            requests.append(NodePortRequest(index, node_port))
     return requests
 
 
-def _node_ports_of_updated(svc: ReadOnlyObject, old: ReadOnlyObject) -> list[NodePortWanted]:
+def _node_ports_of_updated(svc: ReadOnlyObject, old: ReadOnlyObject) -> list[NodePortRequest]:
     # upstream 1.36: pkg/registry/core/service/storage/alloc.go, updateNodePorts
-    allocated = node_ports_held(old)
+    allocated = allocated_node_ports(old)
     requests = []
     for index, port in enumerate(svc["spec"].get("ports") or []):
         number = port.get("nodePort", 0)
         if number and number not in allocated:
             allocated.add(number)
-            requests.append(NodePortWanted(index, number))
+            requests.append(NodePortRequest(index, number))
         elif not number and needs_node_ports(svc):
-            requests.append(NodePortWanted(index, 0))
+            requests.append(NodePortRequest(index, 0))
     return requests
 
 
-def node_ports_held(svc: ReadOnlyObject) -> set[int]:
+def allocated_node_ports(svc: ReadOnlyObject) -> set[int]:
     """Return the node ports of a stored service, without its health check port."""
     return {port["nodePort"] for port in svc["spec"].get("ports") or [] if port.get("nodePort")}
 
 
-def settle_create(svc: Object, families: Sequence[str]) -> list[FieldError]:
+def init_ip_families_for_create(svc: Object, families: Sequence[str]) -> list[FieldError]:
     """Fill in cluster IPs and families; `families` are the cluster's, in order."""
     spec = svc["spec"]
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
@@ -116,7 +116,7 @@ def settle_create(svc: Object, families: Sequence[str]) -> list[FieldError]:
     return _init_ip_families(spec, {}, families)
 
 
-def settle_update(svc: Object, old: ReadOnlyObject, families: Sequence[str]) -> list[FieldError]:
+def init_ip_families_for_update(svc: Object, old: ReadOnlyObject, families: Sequence[str]) -> list[FieldError]:
     """Restore allocated values that the update omits, then fill in families."""
     _patch_allocated_values(svc, old)
     spec, before = svc["spec"], old["spec"]

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from mockkube.api.kinds.core.service.addresses import balancer_addresses
+from mockkube.api.kinds.core.service.addresses import load_balancer_addresses
 from mockkube.api.printers.ages import UNKNOWN, age
 from mockkube.api.printers.labels import format_labels
 from mockkube.api.printers.reading import elements, name_of, number, section, sections, string
@@ -30,7 +30,7 @@ def _format_external_ips(obj: ReadOnlyObject) -> str:
         case "ClusterIP" | "NodePort":
             return ",".join(external) or NONE
         case "LoadBalancer":
-            return ",".join(balancer_addresses(obj) + external) or "<pending>"
+            return ",".join(load_balancer_addresses(obj) + external) or "<pending>"
         case "ExternalName":
             return string(obj, "spec", "externalName")
     return UNKNOWN

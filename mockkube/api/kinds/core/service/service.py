@@ -12,14 +12,21 @@ from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.endpoints import PROTOCOLS
 from mockkube.api.kinds.core.service import addresses
 from mockkube.api.kinds.core.service.printer import SERVICE
-from mockkube.api.kinds.core.service.transitions import drop_for_type
+from mockkube.api.kinds.core.service.transitions import drop_type_dependent_fields
 from mockkube.api.kinds.core.service.warnings import service_warnings
 from mockkube.api.strategy import Judge, StatusStrategy
 from mockkube.api.types import Object, ReadOnlyObject
-from mockkube.api.validation.addresses import STRICT_GATE, ip_warnings, lenient_cidr, lenient_ip, parse_ip, reachable_ip
-from mockkube.api.validation.formats import label, one_of, qualified, required_one_of, subdomain
+from mockkube.api.validation.addresses import (
+    STRICT_GATE,
+    get_ip_warnings,
+    parse_ip,
+    validate_cidr_for_legacy_field,
+    validate_endpoint_ip,
+    validate_ip_for_legacy_field,
+)
+from mockkube.api.validation.formats import label, one_of, qualified, subdomain, validate_required_one_of
 from mockkube.api.validation.labels import validate_labels
-from mockkube.api.validation.numbers import port_or_name, validate_port
+from mockkube.api.validation.numbers import validate_port, validate_port_or_name
 from mockkube.features.capabilities import Capabilities
 
 _AFFINITY_SECONDS_DEFAULT = 3 * 60 * 60
@@ -56,14 +63,14 @@ def _default_session_affinity(spec: Object) -> None:
             spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS_DEFAULT}}
 
 
-HINTS: Final = "service.kubernetes.io/topology-aware-hints"
+TOPOLOGY_AWARE_HINTS_ANNOTATION: Final = "service.kubernetes.io/topology-aware-hints"
 MODE: Final = "service.kubernetes.io/topology-mode"
-RELAXED_NAMES: Final = "RelaxedServiceNameValidation"
-SOURCE_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
+RELAXED_SERVICE_NAMES_GATE: Final = "RelaxedServiceNameValidation"
+SOURCE_RANGES_ANNOTATION: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
 AFFINITY_SECONDS_MAX: Final = 86400
-TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+SERVICE_TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 POLICIES: Final = ("Cluster", "Local")
-DISTRIBUTIONS: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
+TRAFFIC_DISTRIBUTIONS: Final = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _LOAD_BALANCER_ONLY: Final = "may only be used when `type` is 'LoadBalancer'"
 
 
@@ -87,11 +94,11 @@ class ServiceStrategy(StatusStrategy):
         """Return the status of a new service, without load balancer."""
         return {"loadBalancer": {}}
 
-    def prepare_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
         """Keep the stored status; drop what belongs to the previous type."""
-        super().prepare_update(new, old, judge)
+        super().prepare_for_update(new, old, judge)
         if judge.subresource != "status":
-            drop_for_type(new, old)
+            drop_type_dependent_fields(new, old)
 
     def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
         """Validate a new service with its allocated values."""
@@ -101,8 +108,8 @@ class ServiceStrategy(StatusStrategy):
         """Validate immutable fields, then the whole service; or the status."""
         if judge.subresource == "status":
             return _validate_status(new, old, judge)
-        errors = addresses.validate_cluster_ip_change(new["spec"], old["spec"])
-        errors += addresses.validate_family_change(new["spec"], old["spec"])
+        errors = addresses.validate_cluster_ips_update(new["spec"], old["spec"])
+        errors += addresses.validate_ip_families_update(new["spec"], old["spec"])
         errors += _validate_load_balancer_class_update(new["spec"], old["spec"])
         needs_port = _needs_health_check_port(new["spec"]) and _needs_health_check_port(old["spec"])
         if needs_port and new["spec"].get("healthCheckNodePort") != old["spec"].get("healthCheckNodePort"):
@@ -115,23 +122,23 @@ class ServiceStrategy(StatusStrategy):
         if obj["spec"].get("type") == "ExternalName":
             obj["spec"].pop("internalTrafficPolicy", None)
 
-    def warn_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn about fields that are deprecated or without effect."""
         return service_warnings(obj)
 
-    def warn_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
         """Warn as on creation, or about the load balancer's addresses."""
         if judge.subresource != "status":
             return service_warnings(new)
         return [
             warning
             for index, each in enumerate(_load_balancer_ingress(new))
-            for warning in ip_warnings(each.get("ip", ""), f"status.loadBalancer.ingress[{index}]")
+            for warning in get_ip_warnings(each.get("ip", ""), f"status.loadBalancer.ingress[{index}]")
         ]
 
 
 def _validate_name(metadata: ReadOnlyObject, judge: Judge) -> list[FieldError]:
-    rule = names.dns_label if judge.caps.enabled(RELAXED_NAMES) else names.dns1035_label
+    rule = names.check_dns_label if judge.caps.enabled(RELAXED_SERVICE_NAMES_GATE) else names.check_dns1035_label
     start, name = metadata.get("generateName"), metadata.get("name")
     errors = [invalid("metadata.generateName", start, text) for text in rule(start, prefix=True)] if start else []
     return errors + ([invalid("metadata.name", name, text) for text in rule(name)] if name else [])
@@ -151,8 +158,8 @@ def validate_service(obj: ReadOnlyObject, old: ReadOnlyObject | None, judge: Jud
     for index, ip in enumerate(spec.get("externalIPs") or []):
         at = f"spec.externalIPs[{index}]"
         stored = before.get("externalIPs") or []
-        errors += lenient_ip(ip, at, strict=strict, stored=stored) or reachable_ip(ip, at)
-    errors += required_one_of(spec.get("type"), "spec.type", TYPES)
+        errors += validate_ip_for_legacy_field(ip, at, strict=strict, stored=stored) or validate_endpoint_ip(ip, at)
+    errors += validate_required_one_of(spec.get("type"), "spec.type", SERVICE_TYPES)
     errors += _validate_node_ports(spec)
     errors += _validate_source_ranges(obj, old, strict=strict)
     errors += _validate_load_balancer(spec)
@@ -161,8 +168,12 @@ def validate_service(obj: ReadOnlyObject, old: ReadOnlyObject | None, judge: Jud
 
 
 def _validate_topology_annotations(annotations: ReadOnlyObject) -> list[FieldError]:
-    if HINTS in annotations and MODE in annotations and annotations[HINTS] != annotations[MODE]:
-        detail = f"must match annotations[{HINTS}] when both are specified"
+    if (
+        TOPOLOGY_AWARE_HINTS_ANNOTATION in annotations
+        and MODE in annotations
+        and annotations[TOPOLOGY_AWARE_HINTS_ANNOTATION] != annotations[MODE]
+    ):
+        detail = f"must match annotations[{TOPOLOGY_AWARE_HINTS_ANNOTATION}] when both are specified"
         return [invalid(keyed("metadata.annotations", MODE), annotations[MODE], detail)]
     return []
 
@@ -198,8 +209,8 @@ def _validate_ports(spec: ReadOnlyObject) -> list[FieldError]:
         elif len(ports) > 1:
             errors.append(required(f"{at}.name"))
         errors += validate_port(each.get("port"), f"{at}.port")
-        errors += required_one_of(each.get("protocol"), f"{at}.protocol", PROTOCOLS)
-        errors += port_or_name(each.get("targetPort"), f"{at}.targetPort")
+        errors += validate_required_one_of(each.get("protocol"), f"{at}.protocol", PROTOCOLS)
+        errors += validate_port_or_name(each.get("targetPort"), f"{at}.targetPort")
         if each.get("appProtocol") is not None:
             errors += qualified(each["appProtocol"], f"{at}.appProtocol")
     return errors
@@ -207,7 +218,7 @@ def _validate_ports(spec: ReadOnlyObject) -> list[FieldError]:
 
 def _validate_session_affinity(spec: ReadOnlyObject) -> list[FieldError]:
     affinity, config = spec.get("sessionAffinity"), spec.get("sessionAffinityConfig")
-    errors = required_one_of(affinity, "spec.sessionAffinity", ("ClientIP", "None"))
+    errors = validate_required_one_of(affinity, "spec.sessionAffinity", ("ClientIP", "None"))
     at = "spec.sessionAffinityConfig"
     if affinity == "None" and config is not None:
         return [*errors, forbidden(at, "must not be set when session affinity is None")]
@@ -269,18 +280,18 @@ def _validate_source_ranges(obj: ReadOnlyObject, old: ReadOnlyObject | None, *, 
         before = ((old or {}).get("spec") or {}).get("loadBalancerSourceRanges") or []
         stored = [text.strip() for text in before]
         for index, text in enumerate(spec["loadBalancerSourceRanges"]):
-            errors += lenient_cidr(text.strip(), f"{at}[{index}]", strict=strict, stored=stored)
+            errors += validate_cidr_for_legacy_field(text.strip(), f"{at}[{index}]", strict=strict, stored=stored)
         return errors
-    if SOURCE_RANGES not in annotations:
+    if SOURCE_RANGES_ANNOTATION not in annotations:
         return []
-    at = keyed("metadata.annotations", SOURCE_RANGES)
+    at = keyed("metadata.annotations", SOURCE_RANGES_ANNOTATION)
     errors = [forbidden(at, _LOAD_BALANCER_ONLY)] if is_forbidden else []
-    text = annotations[SOURCE_RANGES]
-    unchanged = old is not None and (old["metadata"].get("annotations") or {}).get(SOURCE_RANGES, "") == text
+    text = annotations[SOURCE_RANGES_ANNOTATION]
+    unchanged = old is not None and (old["metadata"].get("annotations") or {}).get(SOURCE_RANGES_ANNOTATION, "") == text
     # An annotation was not validated by older servers, so an unchanged one is left alone.
     if not unchanged and text.strip():
         for each in text.strip().split(","):
-            errors += lenient_cidr(each.strip(), at, strict=strict)
+            errors += validate_cidr_for_legacy_field(each.strip(), at, strict=strict)
     return errors
 
 
@@ -318,8 +329,8 @@ def _needs_health_check_port(spec: ReadOnlyObject) -> bool:
 
 def _validate_external_traffic(spec: ReadOnlyObject) -> list[FieldError]:
     at, policy = "spec.externalTrafficPolicy", spec.get("externalTrafficPolicy", "")
-    if addresses.externally_accessible(spec):
-        errors = required_one_of(policy, at, POLICIES)
+    if addresses.is_externally_accessible(spec):
+        errors = validate_required_one_of(policy, at, POLICIES)
     else:
         errors = [invalid(at, policy, "may only be set for externally-accessible services")] if policy else []
     at, number = "spec.healthCheckNodePort", spec.get("healthCheckNodePort", 0)
@@ -339,7 +350,7 @@ def _validate_internal_traffic(spec: ReadOnlyObject, judge: Judge) -> list[Field
     else:
         errors = one_of(policy, "spec.internalTrafficPolicy", POLICIES)
     distribution = spec.get("trafficDistribution")
-    known = DISTRIBUTIONS if judge.caps.enabled("PreferSameTrafficDistribution") else DISTRIBUTIONS[:1]
+    known = TRAFFIC_DISTRIBUTIONS if judge.caps.enabled("PreferSameTrafficDistribution") else TRAFFIC_DISTRIBUTIONS[:1]
     if distribution is not None and distribution not in known:
         errors.append(not_supported("spec.trafficDistribution", distribution, known))
     return errors
@@ -362,7 +373,7 @@ def _validate_status(new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> 
 
 def _validate_ingress(each: ReadOnlyObject, at: str, stored: list[str], *, strict: bool) -> list[FieldError]:
     ip, mode, hostname = each.get("ip"), each.get("ipMode"), each.get("hostname")
-    errors = lenient_ip(ip, f"{at}.ip", strict=strict, stored=stored) if ip else []
+    errors = validate_ip_for_legacy_field(ip, f"{at}.ip", strict=strict, stored=stored) if ip else []
     if mode is None:
         if ip:
             errors.append(required(f"{at}.ipMode", "must be specified when `ip` is set"))

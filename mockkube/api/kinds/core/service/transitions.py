@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from mockkube.api.kinds.core.service.addresses import externally_accessible
+from mockkube.api.kinds.core.service.addresses import is_externally_accessible
 from mockkube.api.types import Object, ReadOnlyObject
 
 
-def drop_for_type(new: Object, old: ReadOnlyObject) -> None:
+def drop_type_dependent_fields(new: Object, old: ReadOnlyObject) -> None:
     """Drop fields that only the old type needs, unless the update changes them."""
     # upstream 1.36: pkg/registry/core/service/strategy.go, dropTypeDependentFields
     spec, before = new["spec"], old["spec"]
@@ -22,7 +22,7 @@ def drop_for_type(new: Object, old: ReadOnlyObject) -> None:
     if before.get("type") == "LoadBalancer" != spec.get("type"):
         _drop_if_unchanged(spec, before, "allocateLoadBalancerNodePorts")
         _drop_if_unchanged(spec, before, "loadBalancerClass")
-    if externally_accessible(before) and not externally_accessible(spec):
+    if is_externally_accessible(before) and not is_externally_accessible(spec):
         _drop_if_unchanged(spec, before, "externalTrafficPolicy")
     if spec.get("type") != "LoadBalancer" and (new.get("status") or {}).get("loadBalancer"):
         new["status"] = {**new["status"], "loadBalancer": {}}

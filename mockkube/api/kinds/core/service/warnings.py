@@ -1,7 +1,7 @@
 """Warnings about services."""
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.addresses import cidr_warnings, ip_warnings
+from mockkube.api.validation.addresses import get_cidr_warnings, get_ip_warnings
 
 _HINTS = "service.kubernetes.io/topology-aware-hints"
 _MODE = "service.kubernetes.io/topology-mode"
@@ -23,9 +23,9 @@ def service_warnings(obj: ReadOnlyObject) -> list[str]:
     warnings += _each_ip_warnings(external, "spec.externalIPs")
     if external and not headless and not is_external_name:
         warnings.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
-    warnings += ip_warnings(spec.get("loadBalancerIP", ""), "spec.loadBalancerIP")
+    warnings += get_ip_warnings(spec.get("loadBalancerIP", ""), "spec.loadBalancerIP")
     for index, cidr in enumerate(spec.get("loadBalancerSourceRanges") or []):
-        warnings += cidr_warnings(cidr, f"spec.loadBalancerSourceRanges[{index}]")
+        warnings += get_cidr_warnings(cidr, f"spec.loadBalancerSourceRanges[{index}]")
     if is_external_name and external:
         warnings.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
     if not is_external_name and spec.get("externalName"):
@@ -43,4 +43,4 @@ def _headless_warnings(spec: ReadOnlyObject) -> list[str]:
 
 
 def _each_ip_warnings(ips: list[str], at: str) -> list[str]:
-    return [warning for index, ip in enumerate(ips) for warning in ip_warnings(ip, f"{at}[{index}]")]
+    return [warning for index, ip in enumerate(ips) for warning in get_ip_warnings(ip, f"{at}[{index}]")]

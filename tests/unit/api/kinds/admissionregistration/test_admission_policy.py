@@ -2,15 +2,15 @@ import pytest
 
 from mockkube.api.fields import invalid
 from mockkube.api.kinds.admissionregistration.admission_policy import (
-    AdmissionPolicyBindingStrategy,
     MutatingAdmissionPolicyStrategy,
+    ValidatingAdmissionPolicyBindingStrategy,
     ValidatingAdmissionPolicyStrategy,
 )
 
 VALIDATING, MUTATING, BINDING = (
     ValidatingAdmissionPolicyStrategy(),
     MutatingAdmissionPolicyStrategy(),
-    AdmissionPolicyBindingStrategy(),
+    ValidatingAdmissionPolicyBindingStrategy(),
 )
 RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
 MATCH = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}, "resourceRules": [RULE]}

@@ -3,7 +3,7 @@ import pytest
 from mockkube.api.kinds.admissionregistration.admission_rules import (
     accept,
     validate_conditions,
-    validate_match,
+    validate_match_resources,
     validate_rule,
 )
 
@@ -45,7 +45,7 @@ def test_rules_are_judged(rule, complaints):
 
 
 def test_a_match_says_everything():
-    assert [error.field for error in validate_match({}, "m")] == [
+    assert [error.field for error in validate_match_resources({}, "m")] == [
         "m.matchPolicy",
         "m.namespaceSelector",
         "m.objectSelector",

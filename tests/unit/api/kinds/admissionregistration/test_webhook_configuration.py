@@ -2,10 +2,10 @@ import pytest
 
 from mockkube.api.kinds.admissionregistration.webhook_configuration import (
     MutatingWebhookConfigurationStrategy,
-    WebhookConfigurationStrategy,
+    ValidatingWebhookConfigurationStrategy,
 )
 
-VALIDATING, MUTATING = WebhookConfigurationStrategy(), MutatingWebhookConfigurationStrategy()
+VALIDATING, MUTATING = ValidatingWebhookConfigurationStrategy(), MutatingWebhookConfigurationStrategy()
 
 
 def configuration(*hooks):
@@ -64,7 +64,7 @@ def test_only_what_changes_is_called_again(judge):
 
 def test_changes_of_webhooks_are_counted(judge):
     new = configuration(hook(timeoutSeconds=3))
-    VALIDATING.prepare_update(new, {**configuration(hook()), "metadata": {"generation": 4}}, judge())
+    VALIDATING.prepare_for_update(new, {**configuration(hook()), "metadata": {"generation": 4}}, judge())
     assert new["metadata"]["generation"] == 5
 
 
@@ -74,4 +74,4 @@ def test_changes_of_webhooks_are_counted(judge):
 def test_names_of_manifests_are_reserved(judge, gates, errors, warnings):
     obj = {"metadata": {"name": "a.static.k8s.io"}, "webhooks": []}
     assert len(VALIDATING.validate_create(obj, judge(*gates))) == errors
-    assert len(VALIDATING.warn_create(obj, judge(*gates))) == warnings
+    assert len(VALIDATING.warnings_on_create(obj, judge(*gates))) == warnings

@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.kinds.apiextensions.crd_root_schemas import schema_form, validate_root
+from mockkube.api.kinds.apiextensions.crd_root_schemas import to_internal_schema, validate_root
 
 OBJECT = {"type": "object"}
 
@@ -32,7 +32,7 @@ def test_the_type_is_looked_at_before_what_comes_after_it():
 
 
 def test_a_schema_is_printed_with_every_field_under_gos_names():
-    form = schema_form(
+    form = to_internal_schema(
         {
             "items": {"type": "string"},
             "additionalProperties": False,

@@ -87,7 +87,7 @@ def test_what_versions_do_not_share_is_named_by_version(judge):
 
 def test_one_version_is_stored(judge):
     obj = definition(version(storage=False))
-    STRATEGY.prepare_create(obj, judge())
+    STRATEGY.prepare_for_create(obj, judge())
     assert [error.field for error in STRATEGY.validate_create(obj, judge())] == [
         "spec.versions",
         "status.storedVersions",
@@ -96,9 +96,9 @@ def test_one_version_is_stored(judge):
 
 def test_versions_once_stored_are_remembered(judge):
     old = definition()
-    STRATEGY.prepare_create(old, judge())
+    STRATEGY.prepare_for_create(old, judge())
     new = definition(version(storage=False), version("v2"))
-    STRATEGY.prepare_update(new, old, judge())
+    STRATEGY.prepare_for_update(new, old, judge())
     assert new["status"]["storedVersions"] == ["v1", "v2"]
     assert old["status"]["storedVersions"] == ["v1"]
 

@@ -41,8 +41,8 @@ def test_a_service_is_judged(judge, obj, complaints):
 
 def test_what_is_served_here_is_available(judge):
     obj = service()
-    STRATEGY.prepare_create(obj, judge())
+    STRATEGY.prepare_for_create(obj, judge())
     assert obj["status"]["conditions"][0]["reason"] == "Local"
     obj = service(service={"name": "s", "namespace": "n"})
-    STRATEGY.prepare_create(obj, judge())
+    STRATEGY.prepare_for_create(obj, judge())
     assert obj["status"] == {}

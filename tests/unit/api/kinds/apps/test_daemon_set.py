@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.kinds.apps.daemon_set import TEMPLATE_GENERATION, DaemonSetStrategy
+from mockkube.api.kinds.apps.daemon_set import TEMPLATE_GENERATION_ANNOTATION, DaemonSetStrategy
 
 STRATEGY = DaemonSetStrategy()
 
@@ -25,20 +25,20 @@ def daemon_set(image="i", rolling=None, **spec):
 
 def test_versions_of_the_template_are_counted_in_an_annotation(judge):
     old = daemon_set()
-    STRATEGY.prepare_create(old, judge())
-    assert old["metadata"]["annotations"] == {TEMPLATE_GENERATION: "1"}
+    STRATEGY.prepare_for_create(old, judge())
+    assert old["metadata"]["annotations"] == {TEMPLATE_GENERATION_ANNOTATION: "1"}
     new = daemon_set(image="j")
-    STRATEGY.prepare_update(new, old, judge())
-    assert new["metadata"]["annotations"] == {TEMPLATE_GENERATION: "2"}
+    STRATEGY.prepare_for_update(new, old, judge())
+    assert new["metadata"]["annotations"] == {TEMPLATE_GENERATION_ANNOTATION: "2"}
     assert new["metadata"]["generation"] == 2
 
 
 def test_a_write_of_the_status_keeps_the_version(judge):
     old = daemon_set()
-    STRATEGY.prepare_create(old, judge())
+    STRATEGY.prepare_for_create(old, judge())
     new = daemon_set(image="j")
-    STRATEGY.prepare_update(new, old, judge(subresource="status"))
-    assert new["metadata"]["annotations"] == {TEMPLATE_GENERATION: "1"}
+    STRATEGY.prepare_for_update(new, old, judge(subresource="status"))
+    assert new["metadata"]["annotations"] == {TEMPLATE_GENERATION_ANNOTATION: "1"}
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_annotations_count_as_changes(judge, change, generation):
     new, old = deployment(), deployment()
     for part, fields in change.items():
         new[part].update(fields)
-    STRATEGY.prepare_update(new, old, judge())
+    STRATEGY.prepare_for_update(new, old, judge())
     assert new["metadata"]["generation"] == generation
 
 
@@ -117,7 +117,7 @@ def test_a_write_of_the_status_changes_neither_spec_nor_labels(judge):
     new["metadata"]["labels"] = {"a": "b"}
     new["status"] = {"replicas": 3, "terminatingReplicas": 1}
     before = copy.deepcopy(old)
-    STRATEGY.prepare_update(new, old, judge(subresource="status"))
+    STRATEGY.prepare_for_update(new, old, judge(subresource="status"))
     assert new["spec"] == old["spec"] == before["spec"]
     assert "labels" not in new["metadata"]
     assert new["status"] == {"replicas": 3}
@@ -136,4 +136,6 @@ def test_counts_fit_together(judge):
 def test_a_name_that_pods_cannot_have_earns_a_warning(judge):
     obj = deployment()
     obj["metadata"]["name"] = "a.b"
-    assert STRATEGY.warn_create(obj, judge())[0].startswith("metadata.name: this is used in Pod names and hostnames")
+    assert STRATEGY.warnings_on_create(obj, judge())[0].startswith(
+        "metadata.name: this is used in Pod names and hostnames"
+    )

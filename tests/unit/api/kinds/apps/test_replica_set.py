@@ -27,7 +27,7 @@ def test_a_template_that_does_not_fit_is_refused(judge):
 
 def test_pods_on_their_way_out_are_counted_behind_a_gate(judge):
     new = replica_set(terminatingReplicas=1)
-    STRATEGY.prepare_update(new, replica_set(terminatingReplicas=0), judge(subresource="status"))
+    STRATEGY.prepare_for_update(new, replica_set(terminatingReplicas=0), judge(subresource="status"))
     assert "terminatingReplicas" in new["status"]
-    STRATEGY.prepare_update(new, replica_set(), judge(subresource="status"))
+    STRATEGY.prepare_for_update(new, replica_set(), judge(subresource="status"))
     assert "terminatingReplicas" not in new["status"]

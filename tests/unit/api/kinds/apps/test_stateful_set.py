@@ -100,5 +100,5 @@ def test_a_set_that_was_invalid_may_stay_so(judge):
 @pytest.mark.parametrize(("gates", "kept"), [((), False), (("MaxUnavailableStatefulSet",), True)])
 def test_more_than_one_pod_may_be_missing_behind_a_gate(judge, gates, kept):
     obj = stateful_set(updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}})
-    STRATEGY.prepare_create(obj, judge(*gates))
+    STRATEGY.prepare_for_create(obj, judge(*gates))
     assert ("maxUnavailable" in obj["spec"]["updateStrategy"]["rollingUpdate"]) is kept

@@ -61,5 +61,5 @@ def test_an_unchanged_target_is_left_alone(judge):
 
 def test_tolerance_is_behind_a_gate(judge):
     obj = autoscaler(behavior={"scaleUp": {"tolerance": "100m"}})
-    STRATEGY.prepare_create(obj, judge())
+    STRATEGY.prepare_for_create(obj, judge())
     assert obj["spec"]["behavior"]["scaleUp"] == {}

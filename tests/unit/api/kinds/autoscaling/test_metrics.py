@@ -1,6 +1,12 @@
 import pytest
 
-from mockkube.api.kinds.autoscaling.metrics import GROUPLESS, STRICT, UNCHECKED, validate_api_version, validate_metric
+from mockkube.api.kinds.autoscaling.metrics import (
+    ALLOW_EMPTY_GROUP,
+    STRICT,
+    UNCHECKED,
+    find_api_version_error,
+    validate_metric,
+)
 
 
 @pytest.mark.parametrize(
@@ -50,17 +56,17 @@ from mockkube.api.kinds.autoscaling.metrics import GROUPLESS, STRICT, UNCHECKED,
     ],
 )
 def test_metrics_are_judged(metric, complaints):
-    assert [str(error) for error in validate_metric(metric, "m", GROUPLESS)] == complaints
+    assert [str(error) for error in validate_metric(metric, "m", ALLOW_EMPTY_GROUP)] == complaints
 
 
 def test_the_source_goes_with_the_type():
     metric = {"type": "Pods", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 5}}}
-    assert [error.field for error in validate_metric(metric, "m", GROUPLESS)] == ["m.pods"]
+    assert [error.field for error in validate_metric(metric, "m", ALLOW_EMPTY_GROUP)] == ["m.pods"]
 
 
 @pytest.mark.parametrize(
     ("rules", "complaint"),
-    [(STRICT, "apiVersion must specify API group"), (GROUPLESS, None), (UNCHECKED, None)],
+    [(STRICT, "apiVersion must specify API group"), (ALLOW_EMPTY_GROUP, None), (UNCHECKED, None)],
 )
 def test_a_version_may_need_a_group(rules, complaint):
-    assert validate_api_version({"apiVersion": "v1"}, rules) == complaint
+    assert find_api_version_error({"apiVersion": "v1"}, rules) == complaint

@@ -57,7 +57,7 @@ def test_fields_are_judged(judge, obj, complaints):
 def test_a_zone_that_was_in_the_schedule_may_stay(judge):
     obj = cron_job(schedule="TZ=UTC * * * * *")
     assert STRATEGY.validate_update(obj, obj, judge()) == []
-    assert len(STRATEGY.warn_update(obj, obj, judge())) == 1
+    assert len(STRATEGY.warnings_on_update(obj, obj, judge())) == 1
 
 
 def test_nobody_judges_the_status(judge):

@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.kinds.batch.cron_schedule import is_time_zone, schedule_complaint
+from mockkube.api.kinds.batch.cron_schedule import find_schedule_error, is_time_zone
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from mockkube.api.kinds.batch.cron_schedule import is_time_zone, schedule_compla
     ],
 )
 def test_schedules_are_read(text):
-    assert schedule_complaint(text) is None
+    assert find_schedule_error(text) is None
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_schedules_are_read(text):
     ],
 )
 def test_what_cannot_be_read_is_explained(text, complaint):
-    assert schedule_complaint(text) == complaint
+    assert find_schedule_error(text) == complaint
 
 
 def test_zones_are_known_by_name():

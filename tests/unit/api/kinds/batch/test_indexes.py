@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from mockkube.api.kinds.batch.indexes import common_index, count_indexes
+from mockkube.api.kinds.batch.indexes import count_indexes, find_common_index
 
 
 @pytest.mark.parametrize(("text", "count"), [("", 0), ("0", 1), ("0,2-4", 4)])
@@ -34,4 +34,4 @@ def test_what_is_out_of_form_is_named(text, complaint):
     ("completed", "failed", "index"), [("0-2", "2-3", 2), ("0,4", "1-3", None), ("", "1", None), ("x,3", "3", 3)]
 )
 def test_an_index_is_done_or_lost_not_both(completed, failed, index):
-    assert common_index(completed, failed, 5) == index
+    assert find_common_index(completed, failed, 5) == index

@@ -25,7 +25,7 @@ def job(judge=None, **spec):
     obj = {"metadata": {"name": "j", "namespace": "n", "uid": "u"}, "spec": {**fields, **spec}, "status": {}}
     if judge is not None:
         gates = ("JobManagedBy", "JobSuccessPolicy", "JobBackoffLimitPerIndex", "JobPodReplacementPolicy")
-        STRATEGY.prepare_create(obj, judge(*gates))
+        STRATEGY.prepare_for_create(obj, judge(*gates))
     return obj
 
 
@@ -44,7 +44,7 @@ def test_a_job_labels_its_pods_and_selects_them(judge):
 def test_a_job_with_the_labels_of_its_pods_gets_those_that_are_added_to_them(judge):
     given = {"kind": "Job", "metadata": {"name": "j"}, "spec": {"template": {"metadata": {"labels": {"app": "a"}}}}}
     default_job(given, judge().caps)
-    STRATEGY.prepare_create(given, judge())
+    STRATEGY.prepare_for_create(given, judge())
     assert given["metadata"]["labels"]["batch.kubernetes.io/job-name"] == "j"
     assert given["metadata"]["labels"] == given["spec"]["template"]["metadata"]["labels"]
 

@@ -40,7 +40,7 @@ def test_a_request_is_judged(judge, request_text):
 
 def test_a_client_does_not_say_who_asks(judge, request_text):
     obj = csr(request_text, username="root", groups=["system:masters"])
-    STRATEGY.prepare_create(obj, judge())
+    STRATEGY.prepare_for_create(obj, judge())
     assert not {"username", "groups"} & obj["spec"].keys()
 
 
@@ -65,14 +65,14 @@ def test_approved_and_denied_exclude_each_other(judge, request_text):
 
 def test_a_decision_is_stamped(judge, request_text):
     new = csr(request_text, {"type": "Approved", "status": "True"})
-    STRATEGY.prepare_update(new, csr(request_text), judge(subresource="approval"))
+    STRATEGY.prepare_for_update(new, csr(request_text), judge(subresource="approval"))
     (condition,) = new["status"]["conditions"]
     assert condition["lastUpdateTime"] == condition["lastTransitionTime"] == "2026-01-02T03:04:05Z"
 
 
 def test_the_spec_never_changes(judge, request_text):
     new, old = csr(request_text, usages=["any"]), csr(request_text)
-    STRATEGY.prepare_update(new, old, judge())
+    STRATEGY.prepare_for_update(new, old, judge())
     assert new["spec"] == old["spec"]
 
 

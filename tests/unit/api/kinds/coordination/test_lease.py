@@ -33,9 +33,9 @@ def test_a_lease_is_judged(judge, spec, complaints):
 
 def test_coordination_is_behind_a_gate(judge):
     obj = {"metadata": {}, "spec": {"strategy": "OldestEmulationVersion"}}
-    LEASE.prepare_update(obj, obj, judge())
+    LEASE.prepare_for_update(obj, obj, judge())
     assert "strategy" in obj["spec"]
-    LEASE.prepare_create(obj, judge())
+    LEASE.prepare_for_create(obj, judge())
     assert "strategy" not in obj["spec"]
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.kinds.core.config_map import ConfigMapStrategy, decoded_bytes
+from mockkube.api.kinds.core.config_map import ConfigMapStrategy, decoded_length
 
 STRATEGY = ConfigMapStrategy()
 
@@ -41,4 +41,4 @@ def test_what_is_frozen_does_not_thaw(judge):
 
 @pytest.mark.parametrize(("text", "size"), [("", 0), ("eA==", 1), ("eHk=", 2), ("eHl6", 3), (None, 0)])
 def test_bytes_are_counted_as_they_are_decoded(text, size):
-    assert decoded_bytes(text) == size
+    assert decoded_length(text) == size

@@ -43,6 +43,6 @@ def test_unchanged_subsets_are_left_alone(judge):
 
 def test_the_controller_is_not_warned(judge):
     odd = {"addresses": [{"ip": "01.2.3.4"}]}
-    assert len(STRATEGY.warn_create(endpoints(odd), judge())) == 1
+    assert len(STRATEGY.warnings_on_create(endpoints(odd), judge())) == 1
     managed = endpoints(odd, **{"endpoints.kubernetes.io/managed-by": "endpoint-controller"})
-    assert STRATEGY.warn_create(managed, judge()) == []
+    assert STRATEGY.warnings_on_create(managed, judge()) == []

@@ -67,5 +67,5 @@ def test_a_type_stands_once(judge):
 
 def test_limits_without_a_name_are_called_by_their_uid(judge):
     obj = {"metadata": {"uid": "u"}, "spec": {"limits": []}}
-    LimitRangeStrategy().prepare_create(obj, judge())
+    LimitRangeStrategy().prepare_for_create(obj, judge())
     assert obj["metadata"]["name"] == "u"

@@ -10,7 +10,7 @@ def namespace(*finalizers, phase="Active", **metadata):
 
 def test_a_new_namespace_is_active_and_holds_its_finalizer(judge):
     obj = namespace("example.com/a", phase="Odd")
-    STRATEGY.prepare_create(obj, judge())
+    STRATEGY.prepare_for_create(obj, judge())
     assert obj["spec"]["finalizers"] == ["example.com/a", "kubernetes"]
     assert obj["status"] == {"phase": "Active"}
 
@@ -18,10 +18,10 @@ def test_a_new_namespace_is_active_and_holds_its_finalizer(judge):
 def test_only_finalize_changes_finalizers(judge):
     old = namespace("kubernetes")
     new = namespace()
-    STRATEGY.prepare_update(new, old, judge())
+    STRATEGY.prepare_for_update(new, old, judge())
     assert new["spec"] == {"finalizers": ["kubernetes"]}
     new = namespace()
-    STRATEGY.prepare_update(new, old, judge(subresource="finalize"))
+    STRATEGY.prepare_for_update(new, old, judge(subresource="finalize"))
     assert new["spec"] == {}
 
 

@@ -17,17 +17,17 @@ def node(spec=None, status=None):
 
 def test_a_node_comes_with_its_status():
     obj = node({"configSource": {}}, {"capacity": {"cpu": "1"}, "config": {}, "declaredFeatures": ["A"]})
-    NODES.prepare_create(obj, JUDGE)
+    NODES.prepare_for_create(obj, JUDGE)
     assert obj == node({}, {"capacity": {"cpu": "1"}})
 
 
 def test_spec_and_status_are_changed_apart():
     old = node({"podCIDRs": ["10.0.0.0/24"]}, {"phase": "x"})
     new = node({"unschedulable": True}, {"phase": "y"})
-    NODES.prepare_update(new, old, JUDGE)
+    NODES.prepare_for_update(new, old, JUDGE)
     assert new == node({"unschedulable": True}, {"phase": "x"})
     new = node({"unschedulable": True}, {"phase": "y", "config": {}})
-    NODES.prepare_update(new, old, Judge(JUDGE.caps, NOW, "status"))
+    NODES.prepare_for_update(new, old, Judge(JUDGE.caps, NOW, "status"))
     assert new == node({"podCIDRs": ["10.0.0.0/24"]}, {"phase": "y"})
 
 
@@ -40,13 +40,13 @@ def test_a_bad_taint_is_found_twice_on_a_change_and_once_in_a_status():
 
 def test_what_has_no_effect_is_warned_of():
     obj = node({"externalID": "x", "podCIDRs": ["10.0.0.1/24"]})
-    assert NODES.warn_create(obj, JUDGE) == [
+    assert NODES.warnings_on_create(obj, JUDGE) == [
         "spec.externalID: this field is deprecated, and is unused by Kubernetes",
         'spec.podCIDRs[0]: CIDR value "10.0.0.1/24" is ambiguous in this context '
         '(should be "10.0.0.0/24" or "10.0.0.1/32"?)',
     ]
-    assert NODES.warn_update(obj, obj, JUDGE) == NODES.warn_create(obj, JUDGE)
-    assert NODES.warn_update(obj, obj, Judge(JUDGE.caps, NOW, "status")) == []
+    assert NODES.warnings_on_update(obj, obj, JUDGE) == NODES.warnings_on_create(obj, JUDGE)
+    assert NODES.warnings_on_update(obj, obj, Judge(JUDGE.caps, NOW, "status")) == []
 
 
 def test_nodes_are_selected_by_whether_they_take_pods():

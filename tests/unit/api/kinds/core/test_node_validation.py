@@ -3,10 +3,10 @@
 import pytest
 
 from mockkube.api.kinds.core.node_validation import (
-    AVOID_ANNOTATION,
+    PREFER_AVOID_PODS_ANNOTATION,
     TAINTS_ANNOTATION,
     validate_node,
-    validate_node_change,
+    validate_node_update,
     validate_taints,
 )
 
@@ -20,7 +20,7 @@ def judge(obj):
 
 
 def change(new, old):
-    return [str(error).partition(" (e.g.")[0] for error in validate_node_change(new, old)]
+    return [str(error).partition(" (e.g.")[0] for error in validate_node_update(new, old)]
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_taints_differ_in_key_or_effect():
             id="annotated taint without effect",
         ),
         pytest.param(
-            node(**{AVOID_ANNOTATION: '{"preferAvoidPods": [{}]}'}),
-            [f"metadata.annotations.{AVOID_ANNOTATION}[0].PodSignature: Required value"],
+            node(**{PREFER_AVOID_PODS_ANNOTATION: '{"preferAvoidPods": [{}]}'}),
+            [f"metadata.annotations.{PREFER_AVOID_PODS_ANNOTATION}[0].PodSignature: Required value"],
             id="pods to avoid, unsigned",
         ),
     ],

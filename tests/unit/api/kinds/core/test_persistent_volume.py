@@ -22,7 +22,7 @@ def volume(status=None, **spec):
 
 def test_a_volume_is_pending_since_its_creation():
     obj = volume({"phase": "Bound"})
-    VOLUMES.prepare_create(obj, JUDGE)
+    VOLUMES.prepare_for_create(obj, JUDGE)
     assert obj["status"] == {"phase": "Pending", "lastPhaseTransitionTime": "2026-01-01T00:00:00Z"}
     assert VOLUMES.validate_create(obj, JUDGE) == []
 
@@ -30,10 +30,10 @@ def test_a_volume_is_pending_since_its_creation():
 def test_attributes_wait_for_their_gate():
     judge = Judge(Capabilities(Version(1, 33)), NOW)
     obj = volume(volumeAttributesClassName="a")
-    VOLUMES.prepare_create(obj, judge)
+    VOLUMES.prepare_for_create(obj, judge)
     assert "volumeAttributesClassName" not in obj["spec"]
     new, old = volume(volumeAttributesClassName="a"), volume(volumeAttributesClassName="a")
-    VOLUMES.prepare_update(new, old, judge)
+    VOLUMES.prepare_for_update(new, old, judge)
     assert new["spec"] == old["spec"]
 
 
@@ -51,7 +51,7 @@ def test_attributes_wait_for_their_gate():
 )
 def test_a_report_dates_the_phase(new, since):
     obj, old = volume(new), volume({"phase": "Pending", "lastPhaseTransitionTime": "2020-01-01T00:00:00Z"})
-    VOLUMES.prepare_update(obj, old, STATUS)
+    VOLUMES.prepare_for_update(obj, old, STATUS)
     assert obj["status"]["lastPhaseTransitionTime"] == since
 
 
@@ -63,5 +63,5 @@ def test_what_is_wrong_with_the_whole_is_found_twice_on_a_change():
 
 def test_a_deprecated_policy_is_warned_of_but_not_in_a_status():
     obj = volume(persistentVolumeReclaimPolicy="Recycle")
-    assert len(VOLUMES.warn_create(obj, JUDGE)) == len(VOLUMES.warn_update(obj, obj, JUDGE)) == 1
-    assert VOLUMES.warn_update(obj, obj, STATUS) == []
+    assert len(VOLUMES.warnings_on_create(obj, JUDGE)) == len(VOLUMES.warnings_on_update(obj, obj, JUDGE)) == 1
+    assert VOLUMES.warnings_on_update(obj, obj, STATUS) == []

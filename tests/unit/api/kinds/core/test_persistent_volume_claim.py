@@ -25,7 +25,7 @@ def claim(status=None, annotations=None, **spec):
 
 def test_a_claim_is_pending():
     obj = claim({"phase": "Bound"})
-    CLAIMS.prepare_create(obj, JUDGE)
+    CLAIMS.prepare_for_create(obj, JUDGE)
     assert obj["status"] == {"phase": "Pending"}
     assert CLAIMS.validate_create(obj, JUDGE) == []
 
@@ -42,24 +42,24 @@ def test_a_claim_is_pending():
 )
 def test_where_the_data_comes_from_is_said_in_both_fields(given, kept):
     obj = claim(**given)
-    CLAIMS.prepare_create(obj, JUDGE)
+    CLAIMS.prepare_for_create(obj, JUDGE)
     assert obj["spec"] == {**SPEC, **kept}
 
 
 def test_another_namespace_is_a_source_behind_its_gate():
     reference = {**VOLUME, "namespace": "m"}
     obj = claim(dataSourceRef=reference)
-    CLAIMS.prepare_create(obj, Judge(Capabilities(gates=frozenset({"CrossNamespaceVolumeDataSource"})), NOW))
+    CLAIMS.prepare_for_create(obj, Judge(Capabilities(gates=frozenset({"CrossNamespaceVolumeDataSource"})), NOW))
     assert obj["spec"] == {**SPEC, "dataSourceRef": reference}
 
 
 def test_spec_and_status_are_changed_apart():
     old = claim({"phase": "Pending"})
     new = claim({"phase": "Bound"}, volumeName="v")
-    CLAIMS.prepare_update(new, old, JUDGE)
+    CLAIMS.prepare_for_update(new, old, JUDGE)
     assert (new["status"], new["spec"]["volumeName"]) == ({"phase": "Pending"}, "v")
     new = claim({"phase": "Bound"}, volumeName="v")
-    CLAIMS.prepare_update(new, old, STATUS)
+    CLAIMS.prepare_for_update(new, old, STATUS)
     assert (new["status"], new["spec"]) == ({"phase": "Bound"}, SPEC)
 
 
@@ -71,7 +71,7 @@ def test_a_change_and_a_report_are_judged_apart():
 
 def test_an_annotated_class_is_warned_of():
     obj = claim(annotations={"volume.beta.kubernetes.io/storage-class": "a"})
-    (text,) = CLAIMS.warn_create(obj, JUDGE)
+    (text,) = CLAIMS.warnings_on_create(obj, JUDGE)
     assert text.endswith('deprecated since v1.8; use "storageClassName" attribute instead')
-    assert CLAIMS.warn_update(obj, obj, JUDGE) == [text]
-    assert CLAIMS.warn_update(obj, obj, STATUS) == []
+    assert CLAIMS.warnings_on_update(obj, obj, JUDGE) == [text]
+    assert CLAIMS.warnings_on_update(obj, obj, STATUS) == []

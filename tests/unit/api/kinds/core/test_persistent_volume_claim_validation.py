@@ -3,18 +3,18 @@
 import pytest
 
 from mockkube.api.kinds.core.persistent_volume_claim_validation import (
-    ClaimRules,
-    claim_rules,
-    validate_claim_change,
+    ClaimValidationOptions,
+    claim_validation_options,
     validate_claim_spec,
     validate_claim_status,
     validate_claim_template,
+    validate_claim_update,
 )
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
 GOOD = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "volumeMode": "Filesystem"}
-RULES = ClaimRules()
+RULES = ClaimValidationOptions()
 
 
 def claim(spec=None, status=None, **meta):
@@ -117,11 +117,11 @@ BOUND = {"phase": "Bound", "capacity": {"storage": "2Gi"}}
     ],
 )
 def test_what_was_claimed_stays_but_for_growth(new, old, fields):
-    assert [error.field for error in validate_claim_change(new, old, RULES)] == fields
+    assert [error.field for error in validate_claim_update(new, old, RULES)] == fields
 
 
 def test_a_refused_change_comes_with_a_diff_of_the_internal_form():
-    (error,) = validate_claim_change(claim(resized("2Gi")), claim(), RULES)
+    (error,) = validate_claim_update(claim(resized("2Gi")), claim(), RULES)
     assert error.detail == (
         "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n"
         "@@ -6,7 +6,7 @@\n"
@@ -133,15 +133,15 @@ def test_a_refused_change_comes_with_a_diff_of_the_internal_form():
 def test_attributes_cannot_be_given_up():
     status = {**BOUND, "currentVolumeAttributesClassName": "a"}
     old = claim({**GOOD, "volumeAttributesClassName": "a"}, status)
-    (error,) = validate_claim_change(claim(GOOD, status), old, RULES)
+    (error,) = validate_claim_update(claim(GOOD, status), old, RULES)
     assert error.detail == "update to nil is forbidden when status.currentVolumeAttributesClassName is not nil"
 
 
 def test_a_stored_claim_keeps_what_was_allowed_once():
     caps = Capabilities(Version(1, 33))
-    assert not claim_rules(caps).attributes_class
-    assert claim_rules(caps, claim({**GOOD, "volumeAttributesClassName": "a"})).attributes_class
-    assert claim_rules(caps, claim({**GOOD, "dataSource": {"apiGroup": "A"}})).allow_invalid_group
+    assert not claim_validation_options(caps).attributes_class
+    assert claim_validation_options(caps, claim({**GOOD, "volumeAttributesClassName": "a"})).attributes_class
+    assert claim_validation_options(caps, claim({**GOOD, "dataSource": {"apiGroup": "A"}})).allow_invalid_api_group
 
 
 def test_what_is_reported_of_a_claim():

@@ -6,12 +6,12 @@ from mockkube.api.kinds.core.persistent_volume_validation import (
     VolumeRules,
     persistent_volume_warnings,
     validate_mount_options,
-    validate_volume_change,
     validate_volume_spec,
-    volume_rules,
+    validate_volume_update,
+    volume_validation_options,
 )
-from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions, OperatorRule, unknown_requirement
-from mockkube.api.validation.node_selector import SelectorRules
+from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions, OperatorRule, reject_requirement_operator
+from mockkube.api.validation.node_selector import NodeSelectorOptions
 from mockkube.features.capabilities import Capabilities
 
 GOOD = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/a", "type": ""}}
@@ -133,7 +133,7 @@ def test_a_volume_is_told_what_is_wrong(obj, says):
     ],
 )
 def test_where_the_data_lies_stays(new, old, fields):
-    assert [error.field for error in validate_volume_change(new, old, VolumeRules())] == fields
+    assert [error.field for error in validate_volume_update(new, old, VolumeRules())] == fields
 
 
 def test_a_secret_for_growing_may_be_added():
@@ -141,18 +141,18 @@ def test_a_secret_for_growing_may_be_added():
     secret = {"name": "s", "namespace": "n"}
     old = volume(_without=("hostPath",), csi=csi)
     new = volume(_without=("hostPath",), csi={**csi, "controllerExpandSecretRef": secret})
-    assert validate_volume_change(new, old, VolumeRules()) == []
-    assert validate_volume_change(old, new, VolumeRules()) != []
+    assert validate_volume_update(new, old, VolumeRules()) == []
+    assert validate_volume_update(old, new, VolumeRules()) != []
 
 
 def test_affinity_is_mutable_behind_its_gate():
     old, new = volume(nodeAffinity=affinity()), volume()
-    rules = volume_rules(Capabilities(gates=frozenset({"MutablePVNodeAffinity"})), NO_EXTENSIONS, old)
-    assert validate_volume_change(new, old, rules) == []
+    rules = volume_validation_options(Capabilities(gates=frozenset({"MutablePVNodeAffinity"})), NO_EXTENSIONS, old)
+    assert validate_volume_update(new, old, rules) == []
 
 
 def test_the_value_of_a_changed_affinity_is_shown_in_its_internal_form():
-    (error,) = validate_volume_change(
+    (error,) = validate_volume_update(
         volume(nodeAffinity=affinity(values=("c",))), volume(nodeAffinity=affinity()), VolumeRules()
     )
     assert error.message.startswith(
@@ -162,18 +162,18 @@ def test_the_value_of_a_changed_affinity_is_shown_in_its_internal_form():
 
 
 def test_a_stored_volume_keeps_the_operator_of_a_gate_that_was_turned_off():
-    extensions = Extensions(node_selectors={"Newer": OperatorRule("G", lambda r, at: [], unknown_requirement)})
+    extensions = Extensions(node_selectors={"Newer": OperatorRule("G", lambda r, at: [], reject_requirement_operator)})
     stored = volume(nodeAffinity=affinity(operator="Newer"))
     off, on = Capabilities(), Capabilities(gates=frozenset({"G"}))
-    assert judge(stored, volume_rules(off, extensions)) != []
-    assert judge(stored, volume_rules(on, extensions)) == []
-    assert judge(stored, volume_rules(off, extensions, stored)) == []
+    assert judge(stored, volume_validation_options(off, extensions)) != []
+    assert judge(stored, volume_validation_options(on, extensions)) == []
+    assert judge(stored, volume_validation_options(off, extensions, stored)) == []
 
 
 def test_values_no_label_can_have_stay_where_they_were_stored():
     stored = volume(nodeAffinity=affinity(values=("b c",)))
-    assert judge(stored, VolumeRules(selectors=SelectorRules())) != []
-    assert judge(stored, volume_rules(Capabilities(), NO_EXTENSIONS, stored)) == []
+    assert judge(stored, VolumeRules(selectors=NodeSelectorOptions())) != []
+    assert judge(stored, volume_validation_options(Capabilities(), NO_EXTENSIONS, stored)) == []
 
 
 def test_annotated_mount_options_need_a_source_that_is_mounted_so():

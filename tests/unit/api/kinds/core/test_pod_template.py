@@ -12,10 +12,10 @@ def template(image="i"):
 
 def test_changes_are_counted(judge):
     new = template()
-    STRATEGY.prepare_update(new, template(), judge())
+    STRATEGY.prepare_for_update(new, template(), judge())
     assert new["metadata"]["generation"] == 3
     new = template("j")
-    STRATEGY.prepare_update(new, template(), judge())
+    STRATEGY.prepare_for_update(new, template(), judge())
     assert new["metadata"]["generation"] == 4
 
 

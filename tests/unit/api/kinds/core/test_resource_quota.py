@@ -57,4 +57,4 @@ def test_a_status_is_written_with_a_version(judge):
 
 def test_requests_above_limits_earn_a_warning(judge):
     obj = quota({"cpu": "3", "limits.cpu": "2"})
-    assert STRATEGY.warn_create(obj, judge()) == ["ResourceQuota cpu (3) should be less than limits.cpu (2)"]
+    assert STRATEGY.warnings_on_create(obj, judge()) == ["ResourceQuota cpu (3) should be less than limits.cpu (2)"]

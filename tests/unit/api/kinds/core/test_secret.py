@@ -2,7 +2,7 @@ import base64
 
 import pytest
 
-from mockkube.api.kinds.core.secret import SecretStrategy, json_object_complaint
+from mockkube.api.kinds.core.secret import SecretStrategy, find_json_object_error
 
 STRATEGY = SecretStrategy()
 
@@ -50,13 +50,13 @@ def test_the_content_of_a_secret_is_never_shown(judge):
     ],
 )
 def test_json_is_judged_in_gos_words(text, complaint):
-    assert json_object_complaint(text) == complaint
+    assert find_json_object_error(text) == complaint
 
 
 def test_an_update_without_type_keeps_it(judge):
     new, old = secret(), secret("example.com/own")
     del new["type"]
-    STRATEGY.prepare_update(new, old, judge())
+    STRATEGY.prepare_for_update(new, old, judge())
     assert new["type"] == "example.com/own"
 
 
@@ -67,4 +67,4 @@ def test_the_type_never_changes(judge):
 
 def test_a_key_pair_without_pem_earns_a_warning(judge):
     obj = secret("kubernetes.io/tls", **{"tls.crt": "x", "tls.key": "y"})
-    assert STRATEGY.warn_create(obj, judge()) == ["tls: failed to find any PEM data in certificate input"]
+    assert STRATEGY.warnings_on_create(obj, judge()) == ["tls: failed to find any PEM data in certificate input"]

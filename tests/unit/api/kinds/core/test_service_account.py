@@ -6,11 +6,11 @@ ENFORCED = {"metadata": {"annotations": {"kubernetes.io/enforce-mountable-secret
 
 def test_references_to_secrets_keep_their_name_alone(judge):
     obj = {"metadata": {}, "secrets": [{"name": "s", "namespace": "elsewhere", "uid": "1"}]}
-    STRATEGY.prepare_create(obj, judge())
+    STRATEGY.prepare_for_create(obj, judge())
     assert obj["secrets"] == [{"name": "s"}]
 
 
 def test_the_deprecated_annotation_is_warned_of_once(judge):
-    assert len(STRATEGY.warn_create(ENFORCED, judge())) == 1
-    assert STRATEGY.warn_update(ENFORCED, ENFORCED, judge()) == []
-    assert len(STRATEGY.warn_update(ENFORCED, {"metadata": {}}, judge())) == 1
+    assert len(STRATEGY.warnings_on_create(ENFORCED, judge())) == 1
+    assert STRATEGY.warnings_on_update(ENFORCED, ENFORCED, judge()) == []
+    assert len(STRATEGY.warnings_on_update(ENFORCED, {"metadata": {}}, judge())) == 1

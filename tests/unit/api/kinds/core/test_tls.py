@@ -6,7 +6,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from mockkube.api.kinds.core.tls import key_pair_complaint
+from mockkube.api.kinds.core.tls import find_key_pair_error
 
 
 def make_pair():
@@ -44,4 +44,4 @@ CERTIFICATE, KEY = make_pair()
     ],
 )
 def test_a_pair_belongs_together(certificate, key, complaint):
-    assert key_pair_complaint(certificate, key) == complaint
+    assert find_key_pair_error(certificate, key) == complaint

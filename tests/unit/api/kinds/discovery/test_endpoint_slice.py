@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.kinds.discovery.endpoint_slice import EndpointSliceStrategy, validate_domain
+from mockkube.api.kinds.discovery.endpoint_slice import EndpointSliceStrategy, validate_fully_qualified_domain_name
 
 STRATEGY = EndpointSliceStrategy()
 
@@ -43,23 +43,23 @@ def test_endpoints_are_judged(judge, obj, complaints):
 
 @pytest.mark.parametrize(("name", "wrong"), [("a.b.", False), ("a", True), ("", True), ("a..b", True)])
 def test_a_domain_has_two_parts(name, wrong):
-    assert bool(validate_domain(name, "at")) is wrong
+    assert bool(validate_fully_qualified_domain_name(name, "at")) is wrong
 
 
 def test_labels_count_as_changes(judge):
     new, old = endpoint_slice(labels={"a": "b"}), endpoint_slice(generation=3)
-    STRATEGY.prepare_update(new, old, judge())
+    STRATEGY.prepare_for_update(new, old, judge())
     assert new["metadata"]["generation"] == 4
 
 
 def test_topology_of_the_beta_version_is_dropped(judge):
     obj = endpoint_slice({"addresses": ["1.2.3.4"], "deprecatedTopology": {"a": "b"}})
-    STRATEGY.prepare_create(obj, judge())
+    STRATEGY.prepare_for_create(obj, judge())
     assert "deprecatedTopology" not in obj["endpoints"][0]
 
 
 @pytest.mark.parametrize(("gates", "kept"), [((), False), (("PreferSameTrafficDistribution",), True)])
 def test_nodes_are_hinted_at_behind_a_gate(judge, gates, kept):
     obj = endpoint_slice({"addresses": ["1.2.3.4"], "hints": {"forNodes": [{"name": "n"}]}})
-    STRATEGY.prepare_create(obj, judge(*gates))
+    STRATEGY.prepare_for_create(obj, judge(*gates))
     assert ("forNodes" in obj["endpoints"][0]["hints"]) is kept

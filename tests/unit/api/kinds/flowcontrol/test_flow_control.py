@@ -97,5 +97,5 @@ def test_a_write_of_the_status_changes_no_metadata(judge):
     new, old = level(), level()
     new["metadata"]["labels"] = {"a": "b"}
     new["metadata"]["resourceVersion"] = "7"
-    LEVEL.prepare_update(new, old, judge(subresource="status"))
+    LEVEL.prepare_for_update(new, old, judge(subresource="status"))
     assert new["metadata"] == {"name": "p", "resourceVersion": "7"}

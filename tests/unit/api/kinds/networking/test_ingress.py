@@ -68,4 +68,4 @@ def test_a_secret_that_was_misnamed_may_stay_so(judge):
 
 
 def test_the_annotation_is_warned_of(judge):
-    assert len(STRATEGY.warn_create(ingress(annotations={"kubernetes.io/ingress.class": "x"}), judge())) == 1
+    assert len(STRATEGY.warnings_on_create(ingress(annotations={"kubernetes.io/ingress.class": "x"}), judge())) == 1

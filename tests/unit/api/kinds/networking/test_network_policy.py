@@ -60,4 +60,4 @@ def test_a_range_that_was_odd_may_stay_so(judge):
     strict = judge("StrictIPCIDRValidation")
     assert len(STRATEGY.validate_create(odd, strict)) == 1
     assert STRATEGY.validate_update(odd, odd, strict) == []
-    assert len(STRATEGY.warn_create(odd, strict)) == 1
+    assert len(STRATEGY.warnings_on_create(odd, strict)) == 1

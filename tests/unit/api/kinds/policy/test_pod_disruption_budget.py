@@ -41,7 +41,7 @@ def test_counts_are_not_negative(judge):
 
 def test_a_new_budget_has_counted_nothing(judge):
     obj = budget()
-    STRATEGY.prepare_create(obj, judge())
+    STRATEGY.prepare_for_create(obj, judge())
     assert set(obj["status"].values()) == {0}
     assert obj["metadata"]["generation"] == 1
 

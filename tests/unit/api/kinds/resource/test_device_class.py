@@ -37,9 +37,9 @@ def test_a_selector_has_an_expression_of_bounded_length(judge):
 
 def test_extended_resources_are_behind_a_gate(judge):
     obj = device_class(extendedResourceName="a.b/c")
-    PLAIN.prepare_create(obj, judge("DRAExtendedResource"))
+    PLAIN.prepare_for_create(obj, judge("DRAExtendedResource"))
     assert "extendedResourceName" in obj["spec"]
-    PLAIN.prepare_create(obj, judge())
+    PLAIN.prepare_for_create(obj, judge())
     assert "extendedResourceName" not in obj["spec"]
 
 

@@ -2,11 +2,11 @@ import pytest
 
 from mockkube.api.kinds.resource.device_fields import (
     validate_attribute_name,
-    validate_bindings,
+    validate_binding_conditions,
     validate_configuration,
     validate_items,
     validate_map,
-    validate_pool,
+    validate_pool_name,
     validate_raw_object,
     validate_set,
     validate_taint,
@@ -36,7 +36,7 @@ def test_a_long_key_is_shortened_in_paths():
 
 @pytest.mark.parametrize(("name", "wrong"), [("a/b.c", 0), ("", 1), ("a/B_", 1)])
 def test_a_pool_is_subdomains_and_slashes(name, wrong):
-    assert len(validate_pool(name, "p")) == wrong
+    assert len(validate_pool_name(name, "p")) == wrong
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,9 @@ def test_an_unknown_effect_that_was_stored_stays_valid():
 
 
 def test_binding_and_its_failure_go_together():
-    assert validate_bindings({"bindingConditions": ["a"], "bindingFailureConditions": ["b"]}, "d") == []
-    assert [error.field for error in validate_bindings({"bindingConditions": ["a"]}, "d")] == [
+    assert validate_binding_conditions({"bindingConditions": ["a"], "bindingFailureConditions": ["b"]}, "d") == []
+    assert [error.field for error in validate_binding_conditions({"bindingConditions": ["a"]}, "d")] == [
         "d.bindingFailureConditions"
     ]
     overlap = {"bindingConditions": ["a"], "bindingFailureConditions": ["a"]}
-    assert [error.field for error in validate_bindings(overlap, "d")] == ["d.bindingFailureConditions[0]"]
+    assert [error.field for error in validate_binding_conditions(overlap, "d")] == ["d.bindingFailureConditions[0]"]

@@ -9,14 +9,14 @@ def rule(effect="NoSchedule", **taint):
 
 def test_a_changed_effect_is_stamped(judge):
     new, old = rule("NoExecute", timeAdded="x"), rule(timeAdded="x")
-    STRATEGY.prepare_update(new, old, judge())
+    STRATEGY.prepare_for_update(new, old, judge())
     assert new["spec"]["taint"]["timeAdded"] == "2026-01-02T03:04:05Z"
     assert new["metadata"]["generation"] == 1
 
 
 def test_a_stamp_that_is_given_stays(judge):
     new, old = rule("NoExecute", timeAdded="y"), rule(timeAdded="x")
-    STRATEGY.prepare_update(new, old, judge())
+    STRATEGY.prepare_for_update(new, old, judge())
     assert new["spec"]["taint"]["timeAdded"] == "y"
 
 

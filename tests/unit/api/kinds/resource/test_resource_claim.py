@@ -23,7 +23,7 @@ def test_a_wish_never_changes(judge):
 
 def test_a_new_claim_has_no_status(judge):
     obj = claim(reservedFor=[])
-    CLAIM.prepare_create(obj, judge())
+    CLAIM.prepare_for_create(obj, judge())
     assert obj["status"] == {}
 
 
@@ -44,5 +44,5 @@ def test_reports_about_devices_given_back_are_dropped(judge):
     device = {"driver": "a.b", "pool": "p", "device": "d"}
     old = claim(allocation={"devices": {"results": [{"request": "r", **device}]}}, devices=[device])
     new = claim(devices=[device])
-    CLAIM.prepare_update(new, old, judge("DRAResourceClaimDeviceStatus", subresource="status"))
+    CLAIM.prepare_for_update(new, old, judge("DRAResourceClaimDeviceStatus", subresource="status"))
     assert new["status"] == {}

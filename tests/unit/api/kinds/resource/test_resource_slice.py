@@ -65,9 +65,9 @@ def test_pool_driver_and_node_never_change(judge):
 def test_taints_are_behind_a_gate(judge):
     tainted = {"name": "d", "taints": [{"key": "k", "effect": "None"}]}
     obj = resource_slice(dict(tainted))
-    STRATEGY.prepare_update(obj, resource_slice(tainted), judge())
+    STRATEGY.prepare_for_update(obj, resource_slice(tainted), judge())
     assert "taints" in obj["spec"]["devices"][0]
-    STRATEGY.prepare_create(obj, judge())
+    STRATEGY.prepare_for_create(obj, judge())
     assert "taints" not in obj["spec"]["devices"][0]
 
 
@@ -76,6 +76,6 @@ def test_a_slice_is_found_by_node_and_driver():
 
 
 def test_capitals_in_the_driver_earn_a_warning(judge):
-    assert STRATEGY.warn_create(resource_slice(driver="A.b"), judge()) == [
+    assert STRATEGY.warnings_on_create(resource_slice(driver="A.b"), judge()) == [
         'spec.driver: driver names should be lowercase; "A.b" contains uppercase characters'
     ]

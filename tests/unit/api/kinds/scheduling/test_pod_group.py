@@ -28,13 +28,13 @@ def test_a_group_in_order_is_accepted(judge):
 
 def test_terms_that_are_switched_off_are_dropped_from_a_new_group(judge):
     obj = group(schedulingConstraints={}, resourceClaims=[{"name": "a"}], disruptionMode="Pod", priority=0)
-    STRATEGY.prepare_create(obj, judge())
+    STRATEGY.prepare_for_create(obj, judge())
     assert set(obj["spec"]) == {"podGroupTemplateRef", "schedulingPolicy"}
 
 
 def test_a_term_in_use_stays_when_it_is_switched_off(judge):
     new, old = group(priority=1, disruptionMode="Pod"), group(priority=1)
-    STRATEGY.prepare_update(new, old, judge())
+    STRATEGY.prepare_for_update(new, old, judge())
     assert new["spec"]["priority"] == 1
     assert "disruptionMode" not in new["spec"]
 
@@ -107,5 +107,5 @@ def test_a_reported_claim_is_one_that_was_asked_for(judge):
 def test_claims_have_no_status_when_they_are_switched_off(judge):
     new, old = group(), group()
     new["status"] = {"resourceClaimStatuses": [{"name": "a"}]}
-    STRATEGY.prepare_update(new, old, judge(subresource="status"))
+    STRATEGY.prepare_for_update(new, old, judge(subresource="status"))
     assert new["status"] == {}

@@ -53,7 +53,7 @@ def test_nothing_of_a_workload_changes(judge):
 def test_terms_that_are_switched_off_are_dropped_unless_the_same_template_uses_them(judge):
     old = workload(template("a", schedulingConstraints={}))
     new = workload(template("a", schedulingConstraints={}), template("b", schedulingConstraints={}, priority=1))
-    STRATEGY.prepare_update(new, old, judge())
+    STRATEGY.prepare_for_update(new, old, judge())
     first, second = new["spec"]["podGroupTemplates"]
     assert first["schedulingConstraints"] == {}
     assert second == template("b")

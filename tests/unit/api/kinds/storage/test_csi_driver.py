@@ -37,15 +37,15 @@ def test_a_driver_is_judged(judge, obj, complaints):
 
 def test_what_is_switched_off_is_dropped_unless_in_use(judge):
     obj = driver(seLinuxMount=True)
-    STRATEGY.prepare_update(obj, driver(seLinuxMount=False), judge())
+    STRATEGY.prepare_for_update(obj, driver(seLinuxMount=False), judge())
     assert obj["spec"]["seLinuxMount"] is True
-    STRATEGY.prepare_create(obj, judge())
+    STRATEGY.prepare_for_create(obj, judge())
     assert "seLinuxMount" not in obj["spec"]
 
 
 def test_changes_are_counted_from_the_first_on(judge):
     new = driver(requiresRepublish=True)
-    STRATEGY.prepare_update(new, driver(), judge())
+    STRATEGY.prepare_for_update(new, driver(), judge())
     assert new["metadata"]["generation"] == 1
 
 
@@ -56,5 +56,5 @@ def test_attachment_never_changes(judge):
 
 def test_tokens_that_may_get_logged_earn_a_warning(judge):
     obj = driver(tokenRequests=[{"audience": "a"}])
-    assert len(STRATEGY.warn_create(obj, judge("CSIServiceAccountTokenSecrets"))) == 1
-    assert STRATEGY.warn_update(obj, obj, judge("CSIServiceAccountTokenSecrets")) == []
+    assert len(STRATEGY.warnings_on_create(obj, judge("CSIServiceAccountTokenSecrets"))) == 1
+    assert STRATEGY.warnings_on_update(obj, obj, judge("CSIServiceAccountTokenSecrets")) == []

@@ -25,7 +25,7 @@ def test_deprecated_labels_are_warned_of(judge):
         "matchLabels": {"beta.kubernetes.io/os": "x"},
         "matchExpressions": [{"key": "beta.kubernetes.io/arch", "operator": "Exists"}],
     }
-    assert STRATEGY.warn_create(capacity(nodeTopology=topology), judge()) == [
+    assert STRATEGY.warnings_on_create(capacity(nodeTopology=topology), judge()) == [
         "nodeTopology.matchExpressions[0].key: beta.kubernetes.io/arch is deprecated since v1.14; use "
         '"kubernetes.io/arch" instead',
         'nodeTopology.matchLabels.beta.kubernetes.io/os: deprecated since v1.14; use "kubernetes.io/os" instead',

@@ -45,7 +45,7 @@ def test_deprecated_labels_are_warned_of(judge):
     obj = storage_class(
         allowedTopologies=[{"matchLabelExpressions": [{"key": "beta.kubernetes.io/os", "values": ["x"]}]}]
     )
-    assert STORAGE.warn_create(obj, judge()) == [
+    assert STORAGE.warnings_on_create(obj, judge()) == [
         'allowedTopologies[0].matchLabelExpressions[0].key: deprecated since v1.14; use "kubernetes.io/os" instead'
     ]
 

@@ -36,7 +36,7 @@ def test_a_write_of_the_status_changes_nothing_else(judge):
     new, old = attachment(nodeName="m"), attachment()
     new["metadata"]["labels"] = {"a": "b"}
     new["status"] = {"attached": True, "attachError": {"errorCode": 3}}
-    STRATEGY.prepare_update(new, old, judge(subresource="status"))
+    STRATEGY.prepare_for_update(new, old, judge(subresource="status"))
     assert new["spec"] == old["spec"]
     assert new["metadata"] == {"name": "v"}
     assert new["status"] == {"attached": True, "attachError": {}}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.api.quantity import parse
-from mockkube.scheduler.plugins.dynamic_resources.capacity import CapacityRules
+from mockkube.scheduler.plugins.dynamic_resources.capacity import ConsumableCapacity
 
 RANGE = {"default": "1Gi", "validRange": {"min": "1Gi", "max": "16Gi", "step": "1Gi"}}
 VALUES = {"default": "1Gi", "validValues": ["1Gi", "2Gi", "8Gi"]}
@@ -34,7 +34,7 @@ def wanted(amount: str) -> Any:
 )
 def test_a_request_is_rounded_as_the_policy_has_it(policy: Any, amount: str, expected: str) -> None:
     assert {
-        name: str(one) for name, one in CapacityRules().taken_by(wanted(amount), memory(policy=policy)).items()
+        name: str(one) for name, one in ConsumableCapacity().consumed_by(wanted(amount), memory(policy=policy)).items()
     } == {"memory": expected}
 
 
@@ -52,11 +52,13 @@ def test_a_device_has_room(policy: Any, amount: str, used: str, promised: str, e
     def amounts(text: str) -> dict[str, Decimal]:
         return {"memory": parse(text).amount}
 
-    assert CapacityRules().fits(wanted(amount), memory(policy=policy), amounts(used), amounts(promised)) is expected
+    assert (
+        ConsumableCapacity().fits(wanted(amount), memory(policy=policy), amounts(used), amounts(promised)) is expected
+    )
 
 
 def test_a_device_has_no_room_for_what_it_does_not_have() -> None:
-    assert not CapacityRules().fits({"cores": parse("1")}, memory())
+    assert not ConsumableCapacity().fits({"cores": parse("1")}, memory())
 
 
 @pytest.mark.parametrize(
@@ -68,7 +70,7 @@ def test_steps_may_be_fractions_where_that_is_known(fractions: bool, expected: s
     if not fractions:
         policy = {"default": "1", "validRange": {"min": "1", "step": "1"}}
     cores = {"cores": {"value": "8", "requestPolicy": policy}}
-    rules = CapacityRules(fractions)
-    taken = rules.taken_by({"cores": parse("1200m")}, cores)
+    rules = ConsumableCapacity(fractions)
+    taken = rules.consumed_by({"cores": parse("1200m")}, cores)
     assert {name: str(amount) for name, amount in taken.items()} == {"cores": expected}
     assert rules.fits({"cores": parse("1200m")}, cores)

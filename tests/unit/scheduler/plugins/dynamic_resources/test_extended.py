@@ -7,8 +7,8 @@ import pytest
 from mockkube.scheduler.framework.interface import CycleState, Verdicts
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import Code
-from mockkube.scheduler.plugins.dynamic_resources.extended import requests_for
-from mockkube.scheduler.plugins.dynamic_resources.note import NOTE
+from mockkube.scheduler.plugins.dynamic_resources.extended import build_requests
+from mockkube.scheduler.plugins.dynamic_resources.note import STATE
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 
 GPU = "example.com/gpu"
@@ -23,7 +23,7 @@ def asked(*, init: Any = (), lasting: Any = ()) -> tuple[list[tuple[str, int]], 
     """Return name and count of each request, and which container has devices of which."""
     metadata = {"name": "p", "namespace": "a", "uid": "u"}
     pod = PodInfo({"metadata": metadata, "spec": {"initContainers": list(init), "containers": list(lasting)}})
-    found = requests_for(pod, {GPU: "gpu"})
+    found = build_requests(pod, {GPU: "gpu"})
     requests = [(one["name"], one["exactly"]["count"]) for one in found.requests]
     return requests, [(one["containerName"], one["requestName"]) for one in found.mappings]
 
@@ -83,7 +83,7 @@ def test_a_node_that_has_the_resource_itself_needs_no_devices(gpus: Any) -> None
     plugin, pod, state = gpus.build(DynamicResources), gpus.pod(containers=[container("c", 1)]), CycleState()
     plugin.pre_filter(state, pod, gpus.picture)
     assert plugin.filter(state, pod, gpus.picture.get("n3")).ok
-    note = state.get(NOTE)
+    note = state.get(STATE)
     assert note is not None
     assert "n3" not in note.on_node
     assert plugin.reserve(state, pod, "n3").ok

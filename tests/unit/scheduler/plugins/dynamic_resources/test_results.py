@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mockkube.scheduler.framework.interface import CycleState
-from mockkube.scheduler.plugins.dynamic_resources.note import NOTE
+from mockkube.scheduler.plugins.dynamic_resources.note import STATE
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 
 GPU = "gpu.example.com"
@@ -17,7 +17,7 @@ def allocated(world: Any) -> Any:
     plugin, pod, state = world.build(DynamicResources), world.uses("c"), CycleState()
     assert plugin.pre_filter(state, pod, world.picture).status.ok
     assert plugin.filter(state, pod, world.picture.get("n1")).ok
-    note = state.get(NOTE)
+    note = state.get(STATE)
     assert note is not None
     return note.on_node["n1"].allocations[0]
 

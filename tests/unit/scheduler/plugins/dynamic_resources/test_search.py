@@ -8,7 +8,7 @@ import pytest
 from mockkube.matching.taints import TaintRules
 from mockkube.proposals.kep_5471 import COMPARISONS
 from mockkube.scheduler.framework.interface import CycleState
-from mockkube.scheduler.plugins.dynamic_resources.note import NOTE
+from mockkube.scheduler.plugins.dynamic_resources.note import STATE
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 from mockkube.scheduler.plugins.dynamic_resources.requests import RequestReader
 from mockkube.scheduler.plugins.dynamic_resources.rules import Rules
@@ -33,7 +33,7 @@ def chosen(world: Any, *claims: str) -> Any:
     status = plugin.filter(state, pod, world.picture.get("n1"))
     if not status.ok:
         return status.message
-    found = state.get(NOTE).on_node["n1"].allocations
+    found = state.get(STATE).on_node["n1"].allocations
     return [[(one["request"], one["device"]) for one in each["devices"].get("results", ())] for each in found]
 
 

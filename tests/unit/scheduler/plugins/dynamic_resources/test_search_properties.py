@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mockkube.scheduler.framework.interface import CycleState
-from mockkube.scheduler.plugins.dynamic_resources.note import NOTE
+from mockkube.scheduler.plugins.dynamic_resources.note import STATE
 from mockkube.scheduler.plugins.dynamic_resources.plugin import DynamicResources
 
 GPU = "gpu.example.com"
@@ -84,7 +84,7 @@ def test_devices_are_found_whenever_there_is_a_way(
     first = sum(count for _, count in one)
     every = ways(devices, one + other, frozenset(range(len(devices))))
     assert found == any(allowed(devices, picked, first, alike=alike) for picked in every)
-    note = state.get(NOTE)
+    note = state.get(STATE)
     if found and note is not None:
         given_out = [each["devices"]["results"] for each in note.on_node["n1"].allocations]
         picked = [int(result["device"][1:]) for results in given_out for result in results]

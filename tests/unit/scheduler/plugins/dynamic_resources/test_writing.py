@@ -104,7 +104,7 @@ async def test_devices_nobody_can_use_are_given_back(bench: Any) -> None:
     assert bench.plugin.pre_filter(state, pod, bench.picture).status.ok
     assert not bench.plugin.filter(state, pod, bench.picture.get("n1")).ok
     bench.plugin.post_filter(state, pod, Verdicts({}))
-    await bench.plugin.carry_out(state, pod)
+    await bench.plugin.apply_result(state, pod)
     assert not (await bench.get("ResourceClaim", "c"))["status"]
 
 

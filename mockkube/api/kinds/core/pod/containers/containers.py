@@ -18,13 +18,13 @@ from mockkube.api.fields import (
     required,
     too_many,
 )
-from mockkube.api.kinds.core.pod.containers.env import EnvRules, validate_env, validate_env_from
+from mockkube.api.kinds.core.pod.containers.env import EnvValidationOptions, validate_env, validate_env_from
 from mockkube.api.kinds.core.pod.containers.mounts import Volumes, validate_volume_devices, validate_volume_mounts
-from mockkube.api.kinds.core.pod.containers.probes import HandlerRules, validate_lifecycle, validate_probes
+from mockkube.api.kinds.core.pod.containers.probes import HandlerValidationContext, validate_lifecycle, validate_probes
 from mockkube.api.kinds.core.pod.containers.resources import validate_container_resources
 from mockkube.api.kinds.core.pod.containers.security import validate_security_context
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.internal_form import internal_form
+from mockkube.api.validation.internal_form import to_internal_form
 
 _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
@@ -48,12 +48,12 @@ _SIDECAR_ONLY_DETAIL: Final = "may not be set for init containers without restar
 
 
 @dataclass(frozen=True, slots=True)
-class ContainerRules:
+class ContainerValidationOptions:
     """Validation options that follow from the gates and the stored pod."""
 
-    env: EnvRules = field(default_factory=EnvRules)
+    env: EnvValidationOptions = field(default_factory=EnvValidationOptions)
     restart_rules: bool = True
-    restart_all: bool = True
+    restart_all_containers: bool = True
     init_resize_policy: bool = True
     init_restart_on_resize: bool = False
     allow_zero_sleep: bool = True
@@ -64,10 +64,10 @@ class ContainerRules:
 class Surroundings:
     """The pod around the containers, as far as their validation depends on it."""
 
-    rules: ContainerRules
+    rules: ContainerValidationOptions
     volumes: Volumes
     claim_names: Collection[str]
-    handlers: HandlerRules
+    handlers: HandlerValidationContext
     restart_policy: str
     host_users: bool
 
@@ -126,14 +126,16 @@ def is_sidecar(container: ReadOnlyObject) -> bool:
     return container.get("restartPolicy") == "Always"
 
 
-def _validate_init_restart_policy(container: ReadOnlyObject, at: str, rules: ContainerRules) -> list[FieldError]:
+def _validate_init_restart_policy(
+    container: ReadOnlyObject, at: str, rules: ContainerValidationOptions
+) -> list[FieldError]:
     policy, restart_rules = container.get("restartPolicy"), container.get("restartPolicyRules", ())
     if policy is None:
         text = "must specify restartPolicy when restart rules are used"
         return [required(f"{at}.restartPolicy", text)] if restart_rules else []
     if not rules.restart_rules:
         return [] if policy == "Always" else [not_supported(f"{at}.restartPolicy", policy, ("Always",))]
-    if policy != "Always" or rules.restart_all:
+    if policy != "Always" or rules.restart_all_containers:
         return _validate_container_restart(container, at, rules)
     text = "restartPolicyRules are not allowed for init containers with restart policy Always"
     return [forbidden(f"{at}.restartPolicyRules", text)] if restart_rules else []
@@ -149,11 +151,11 @@ def _validate_init_handlers(container: ReadOnlyObject, at: str, around: Surround
     return errors + validate_probes(container, at, around.handlers)
 
 
-def _validate_init_resize(container: ReadOnlyObject, at: str, rules: ContainerRules) -> list[FieldError]:
+def _validate_init_resize(container: ReadOnlyObject, at: str, rules: ContainerValidationOptions) -> list[FieldError]:
     policies = container.get("resizePolicy", ())
     errors = []
     if policies and not rules.init_resize_policy:
-        shown = internal_form("[]ContainerResizePolicy", policies)
+        shown = to_internal_form("[]ContainerResizePolicy", policies)
         errors.append(invalid(f"{at}.resizePolicy", shown, "must not be set for init containers"))
     if is_sidecar(container) or rules.init_restart_on_resize:
         return errors
@@ -205,7 +207,7 @@ def _validate_container(container: ReadOnlyObject, at: str, around: Surroundings
     errors: list[FieldError] = []
     name = container.get("name")
     if name:
-        errors += [invalid(f"{at}.name", name, text) for text in names.dns_label(name)]
+        errors += [invalid(f"{at}.name", name, text) for text in names.check_dns_label(name)]
     else:
         errors.append(required(f"{at}.name"))
     if not container.get("image"):
@@ -266,7 +268,7 @@ def _validate_ports(ports: Sequence[ReadOnlyObject], at: str) -> list[FieldError
 
 
 def _validate_port_name(name: str, at: str, seen: set[str]) -> list[FieldError]:
-    if texts := names.port_name(name):
+    if texts := names.check_port_name(name):
         return [invalid(at, name, text) for text in texts]
     if name in seen:
         return [duplicate(at, name)]
@@ -307,7 +309,9 @@ def _validate_resize_policy(policies: Sequence[ReadOnlyObject], at: str, pod_res
     return errors
 
 
-def _validate_container_restart(container: ReadOnlyObject, at: str, rules: ContainerRules) -> list[FieldError]:
+def _validate_container_restart(
+    container: ReadOnlyObject, at: str, rules: ContainerValidationOptions
+) -> list[FieldError]:
     policy, restart_rules = container.get("restartPolicy"), container.get("restartPolicyRules", ())
     errors: list[FieldError] = []
     if policy is None:
@@ -318,7 +322,7 @@ def _validate_container_restart(container: ReadOnlyObject, at: str, rules: Conta
         errors.append(not_supported(f"{at}.restartPolicy", policy, _RESTART_POLICIES))
     if len(restart_rules) > _RULES_MAX:
         errors.append(too_many(f"{at}.restartPolicyRules", len(restart_rules), _RULES_MAX))
-    actions = ("Restart", "RestartAllContainers") if rules.restart_all else ("Restart",)
+    actions = ("Restart", "RestartAllContainers") if rules.restart_all_containers else ("Restart",)
     for i, rule in enumerate(restart_rules):
         errors += _validate_restart_rule(rule, f"{at}.restartPolicyRules[{i}]", actions)
     return errors

@@ -1,6 +1,6 @@
 """Defaults of containers."""
 
-from mockkube.api.kinds.core.pod.containers.images import pull_policy
+from mockkube.api.kinds.core.pod.containers.images import default_pull_policy
 from mockkube.api.resource_lists import round_up_resources
 from mockkube.api.types import Object
 
@@ -9,7 +9,7 @@ def default_container(container: Object) -> None:
     """Default a regular, init or ephemeral container."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go and zz_generated.defaults.go (which lists what is visited)
     if "imagePullPolicy" not in container:
-        container["imagePullPolicy"] = pull_policy(container.get("image", ""))
+        container["imagePullPolicy"] = default_pull_policy(container.get("image", ""))
     container.setdefault("terminationMessagePath", "/dev/termination-log")
     container.setdefault("terminationMessagePolicy", "File")
     for port in container.get("ports", ()):

@@ -10,7 +10,7 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, invalid, not_supported, required
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.paths import validate_no_backsteps
+from mockkube.api.validation.paths import validate_path_no_backsteps
 
 _ENV_FIELDS: Final = (
     "metadata.name",
@@ -42,16 +42,16 @@ _DIVISORS_DETAIL: Final = f"only divisor's values {', '.join(_DIVISORS)} are sup
 
 
 @dataclass(frozen=True, slots=True)
-class EnvRules:
+class EnvValidationOptions:
     """Validation options of environment variables."""
 
     relaxed_names: bool = True
     files: bool = True
 
 
-def validate_env(variables: Sequence[ReadOnlyObject], at: str, rules: EnvRules) -> list[FieldError]:
+def validate_env(variables: Sequence[ReadOnlyObject], at: str, rules: EnvValidationOptions) -> list[FieldError]:
     """Validate environment variables."""
-    check_name = names.relaxed_env_var_name if rules.relaxed_names else names.env_var_name
+    check_name = names.check_relaxed_env_var_name if rules.relaxed_names else names.check_env_var_name
     errors: list[FieldError] = []
     for i, variable in enumerate(variables):
         name = variable.get("name")
@@ -64,7 +64,7 @@ def validate_env(variables: Sequence[ReadOnlyObject], at: str, rules: EnvRules) 
     return errors
 
 
-def _validate_value_from(variable: ReadOnlyObject, at: str, rules: EnvRules) -> list[FieldError]:
+def _validate_value_from(variable: ReadOnlyObject, at: str, rules: EnvValidationOptions) -> list[FieldError]:
     source = variable["valueFrom"]
     errors: list[FieldError] = []
     given = 0
@@ -162,22 +162,22 @@ def _find_divisor_error(resource: str, divisor: str) -> str:
 
 def _validate_key_selector(reference: ReadOnlyObject, at: str) -> list[FieldError]:
     name, key = reference.get("name", ""), reference.get("key", "")
-    errors = [invalid(f"{at}.name", name, text) for text in names.dns_subdomain(name)]
+    errors = [invalid(f"{at}.name", name, text) for text in names.check_dns_subdomain(name)]
     if not key:
         return [*errors, required(f"{at}.key")]
-    return errors + [invalid(f"{at}.key", key, text) for text in names.config_map_key(key)]
+    return errors + [invalid(f"{at}.key", key, text) for text in names.check_config_map_key(key)]
 
 
 def _validate_file_key_selector(reference: ReadOnlyObject, at: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    for name, check in (("key", names.relaxed_env_var_name), ("volumeName", names.dns_label)):
+    for name, check in (("key", names.check_relaxed_env_var_name), ("volumeName", names.check_dns_label)):
         value = reference.get(name, "")
         if value:
             errors += [invalid(f"{at}.{name}", value, text) for text in check(value)]
         else:
             errors.append(required(f"{at}.{name}"))
     path = reference.get("path", "")
-    return errors + (validate_no_backsteps(path, f"{at}.path") if path else [required(f"{at}.path")])
+    return errors + (validate_path_no_backsteps(path, f"{at}.path") if path else [required(f"{at}.path")])
 
 
 _SOURCES: Final[dict[str, Callable[[ReadOnlyObject, str], list[FieldError]]]] = {
@@ -189,9 +189,9 @@ _SOURCES: Final[dict[str, Callable[[ReadOnlyObject, str], list[FieldError]]]] = 
 }
 
 
-def validate_env_from(sources: Sequence[ReadOnlyObject], at: str, rules: EnvRules) -> list[FieldError]:
+def validate_env_from(sources: Sequence[ReadOnlyObject], at: str, rules: EnvValidationOptions) -> list[FieldError]:
     """Validate ConfigMaps and Secrets whose keys become variables."""
-    check_name = names.relaxed_env_var_name if rules.relaxed_names else names.env_var_name
+    check_name = names.check_relaxed_env_var_name if rules.relaxed_names else names.check_env_var_name
     errors: list[FieldError] = []
     for i, source in enumerate(sources):
         if prefix := source.get("prefix"):
@@ -210,4 +210,4 @@ def _validate_env_from_reference(source: ReadOnlyObject, at: str) -> list[FieldE
     name = source.get("name")
     if not name:
         return [required(f"{at}.name")]
-    return [invalid(f"{at}.name", name, text) for text in names.dns_subdomain(name, prefix=True)]
+    return [invalid(f"{at}.name", name, text) for text in names.check_dns_subdomain(name, prefix=True)]

@@ -19,7 +19,7 @@ _PATH_LENGTH_MAX: Final = 255
 
 
 @lru_cache(maxsize=4096)
-def pull_policy(image: str) -> str:
+def default_pull_policy(image: str) -> str:
     """Return Always for images with tag latest or without tag and digest."""
     reference = _REFERENCE.fullmatch(image)
     # A name that cannot be parsed has no tag "latest"; validation does not reject it, the kubelet does.

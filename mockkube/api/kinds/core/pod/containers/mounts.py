@@ -7,7 +7,7 @@ from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, not_found, not_supported, required
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.paths import validate_descending_path, validate_no_backsteps
+from mockkube.api.validation.paths import validate_local_descending_path, validate_path_no_backsteps
 
 _PROPAGATION_MODES: Final = ("Bidirectional", "HostToContainer", "None")
 _RECURSIVE_READ_ONLY_MODES: Final = ("Disabled", "Enabled", "IfPossible")
@@ -58,12 +58,12 @@ def _validate_mount_options(mount: ReadOnlyObject, at: str, here: str, container
     errors: list[FieldError] = []
     if path := mount.get("subPath"):
         # Upstream reports these errors at the path of the list, without the index of the mount.
-        errors += validate_descending_path(path, f"{at}.subPath")
+        errors += validate_local_descending_path(path, f"{at}.subPath")
     if expression := mount.get("subPathExpr"):
         if mount.get("subPath"):
             text = "subPathExpr and subPath are mutually exclusive"
             errors.append(invalid(f"{here}.subPathExpr", expression, text))
-        errors += validate_descending_path(expression, f"{at}.subPathExpr")
+        errors += validate_local_descending_path(expression, f"{at}.subPathExpr")
     if "mountPropagation" in mount:
         errors += _validate_propagation(mount["mountPropagation"], f"{at}.mountPropagation", container)
     if "recursiveReadOnly" in mount:
@@ -110,7 +110,7 @@ def validate_volume_devices(
             errors.append(required(f"{here}.devicePath"))
         if path in seen_paths:
             errors.append(invalid(f"{here}.devicePath", path, "must be unique"))
-        if validate_no_backsteps(path, here):
+        if validate_path_no_backsteps(path, here):
             errors.append(invalid(f"{here}.devicePath", path, "can not contain backsteps ('..')"))
         else:
             seen_paths.add(path)

@@ -24,7 +24,7 @@ _LINUX_SIGNALS: Final = tuple(sorted(f"SIG{name}" for name in (*_SIGNAL_NAMES.sp
 
 
 @dataclass(frozen=True, slots=True)
-class HandlerRules:
+class HandlerValidationContext:
     """The pod around a handler: its grace period and operating system."""
 
     grace_seconds: int | None
@@ -32,7 +32,7 @@ class HandlerRules:
     allow_zero_sleep: bool = True
 
 
-def validate_probes(container: ReadOnlyObject, at: str, rules: HandlerRules) -> list[FieldError]:
+def validate_probes(container: ReadOnlyObject, at: str, rules: HandlerValidationContext) -> list[FieldError]:
     """Validate the probes of a container."""
     errors: list[FieldError] = []
     if probe := container.get("livenessProbe"):
@@ -56,7 +56,7 @@ def _validate_single_success(probe: ReadOnlyObject, at: str) -> list[FieldError]
     return [] if threshold == 1 else [invalid(f"{at}.successThreshold", threshold, "must be 1")]
 
 
-def _validate_probe(probe: ReadOnlyObject, at: str, rules: HandlerRules) -> list[FieldError]:
+def _validate_probe(probe: ReadOnlyObject, at: str, rules: HandlerValidationContext) -> list[FieldError]:
     errors = _validate_handler(probe, at, _PROBE_HANDLERS, rules)
     errors += [invalid(f"{at}.{name}", probe[name], _NONNEGATIVE_DETAIL) for name in _COUNTS if probe.get(name, 0) < 0]
     seconds = probe.get("terminationGracePeriodSeconds")
@@ -65,7 +65,7 @@ def _validate_probe(probe: ReadOnlyObject, at: str, rules: HandlerRules) -> list
     return errors
 
 
-def validate_lifecycle(lifecycle: ReadOnlyObject, at: str, rules: HandlerRules) -> list[FieldError]:
+def validate_lifecycle(lifecycle: ReadOnlyObject, at: str, rules: HandlerValidationContext) -> list[FieldError]:
     """Validate postStart, preStop and stopSignal."""
     errors: list[FieldError] = []
     for name in ("postStart", "preStop"):
@@ -85,7 +85,7 @@ def _validate_signal(signal: str, at: str, os: str | None) -> list[FieldError]:
 
 
 def _validate_handler(
-    handler: ReadOnlyObject, at: str, kinds: tuple[str, ...], rules: HandlerRules
+    handler: ReadOnlyObject, at: str, kinds: tuple[str, ...], rules: HandlerValidationContext
 ) -> list[FieldError]:
     given = [kind for kind in kinds if kind in handler]
     if not given:
@@ -94,7 +94,7 @@ def _validate_handler(
     return errors + [forbidden(f"{at}.{kind}", "may not specify more than 1 handler type") for kind in given[1:]]
 
 
-def _validate_action(kind: str, action: ReadOnlyObject, at: str, rules: HandlerRules) -> list[FieldError]:
+def _validate_action(kind: str, action: ReadOnlyObject, at: str, rules: HandlerValidationContext) -> list[FieldError]:
     match kind:
         case "exec":
             return [] if action.get("command") else [required(f"{at}.command")]
@@ -113,17 +113,17 @@ def _validate_http(action: ReadOnlyObject, at: str) -> list[FieldError]:
         errors.append(not_supported(f"{at}.scheme", action.get("scheme", ""), _SCHEMES))
     for header in action.get("httpHeaders", ()):
         name = header.get("name", "")
-        errors += [invalid(f"{at}.httpHeaders", name, text) for text in names.http_header_name(name)]
+        errors += [invalid(f"{at}.httpHeaders", name, text) for text in names.check_http_header_name(name)]
     return errors
 
 
 def validate_port(port: int | str, at: str) -> list[FieldError]:
     """Validate a port number or port name."""
-    texts = names.port_name(port) if isinstance(port, str) else names.port_number(port)
+    texts = names.check_port_name(port) if isinstance(port, str) else names.port_number(port)
     return [invalid(at, port, text) for text in texts]
 
 
-def _validate_sleep(seconds: int, at: str, rules: HandlerRules) -> list[FieldError]:
+def _validate_sleep(seconds: int, at: str, rules: HandlerValidationContext) -> list[FieldError]:
     grace = rules.grace_seconds
     least = 0 if rules.allow_zero_sleep else 1
     # A sleep longer than the grace period would always be cut off by SIGKILL.

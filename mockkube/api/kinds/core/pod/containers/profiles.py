@@ -9,12 +9,12 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, quoted, required, too_long
 from mockkube.api.kinds.core.pod.containers.walk import all_containers, containers_with_paths
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.internal_form import internal_form
-from mockkube.api.validation.paths import validate_descending_path
+from mockkube.api.validation.internal_form import to_internal_form
+from mockkube.api.validation.paths import validate_local_descending_path
 
-SECCOMP_POD: Final = "seccomp.security.alpha.kubernetes.io/pod"
-SECCOMP_CONTAINER: Final = "container.seccomp.security.alpha.kubernetes.io/"
-APP_ARMOR: Final = "container.apparmor.security.beta.kubernetes.io/"
+SECCOMP_POD_ANNOTATION: Final = "seccomp.security.alpha.kubernetes.io/pod"
+SECCOMP_CONTAINER_ANNOTATION_PREFIX: Final = "container.seccomp.security.alpha.kubernetes.io/"
+APP_ARMOR_ANNOTATION_PREFIX: Final = "container.apparmor.security.beta.kubernetes.io/"
 _PROFILE_TYPES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
 _LOCALHOST_PREFIX: Final = "localhost/"
 _PATH_BYTES_MAX: Final = 4095
@@ -34,10 +34,10 @@ def validate_seccomp_profile(profile: ReadOnlyObject, at: str) -> list[FieldErro
         if path is None:
             text = "must be set when seccomp type is Localhost"
             return [*errors, required(f"{at}.localhostProfile", text)]
-        return errors + validate_descending_path(path, f"{at}.localhostProfile")
+        return errors + validate_local_descending_path(path, f"{at}.localhostProfile")
     if path is not None:
         text = "can only be set when seccomp type is Localhost"
-        errors.append(invalid(f"{at}.localhostProfile", internal_form("SeccompProfile", profile), text))
+        errors.append(invalid(f"{at}.localhostProfile", to_internal_form("SeccompProfile", profile), text))
     return errors
 
 
@@ -73,13 +73,13 @@ def _validate_local_app_armor(path: str | None, at: str) -> list[FieldError]:
 def validate_profile_annotations(annotations: Mapping[str, str], spec: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate profiles given as annotations."""
     errors: list[FieldError] = []
-    if SECCOMP_POD in annotations:
-        errors += _validate_seccomp_annotation(annotations[SECCOMP_POD], f"{at}.{SECCOMP_POD}")
+    if SECCOMP_POD_ANNOTATION in annotations:
+        errors += _validate_seccomp_annotation(annotations[SECCOMP_POD_ANNOTATION], f"{at}.{SECCOMP_POD_ANNOTATION}")
     for key, value in annotations.items():
-        if key.startswith(SECCOMP_CONTAINER):
+        if key.startswith(SECCOMP_CONTAINER_ANNOTATION_PREFIX):
             errors += _validate_seccomp_annotation(value, f"{at}.{key}")
     for key, value in annotations.items():
-        if key.startswith(APP_ARMOR):
+        if key.startswith(APP_ARMOR_ANNOTATION_PREFIX):
             errors += _validate_app_armor_annotation(key, value, spec, at)
     return errors
 
@@ -88,12 +88,12 @@ def _validate_seccomp_annotation(profile: str, at: str) -> list[FieldError]:
     if profile in (*_SECCOMP_DEFAULTS, "unconfined"):
         return []
     if profile.startswith(_LOCALHOST_PREFIX):
-        return validate_descending_path(profile.removeprefix(_LOCALHOST_PREFIX), at)
+        return validate_local_descending_path(profile.removeprefix(_LOCALHOST_PREFIX), at)
     return [invalid(at, profile, "must be a valid seccomp profile")]
 
 
 def _validate_app_armor_annotation(key: str, profile: str, spec: ReadOnlyObject, at: str) -> list[FieldError]:
-    name = key.removeprefix(APP_ARMOR)
+    name = key.removeprefix(APP_ARMOR_ANNOTATION_PREFIX)
     errors = []
     if all(container.get("name", "") != name for container in all_containers(spec)):
         errors.append(invalid(f"{at}[{key}]", name, "container not found"))
@@ -102,19 +102,21 @@ def _validate_app_armor_annotation(key: str, profile: str, spec: ReadOnlyObject,
     return errors
 
 
-def validate_profiles_agree(annotations: Mapping[str, str], spec: ReadOnlyObject, at: str) -> list[FieldError]:
+def validate_profiles_match(annotations: Mapping[str, str], spec: ReadOnlyObject, at: str) -> list[FieldError]:
     """Reject annotations that contradict the fields; `at` is the path of the spec."""
     # Nearly all pods take this exit: all three annotations contain this word.
     if not any("security" in key for key in annotations):
         return []
     errors: list[FieldError] = []
     pod = spec.get("securityContext", {})
-    if SECCOMP_POD in annotations and "seccompProfile" in pod:
+    if SECCOMP_POD_ANNOTATION in annotations and "seccompProfile" in pod:
         profile, here = pod["seccompProfile"], f"{at}.securityContext.seccompProfile"
-        errors += _validate_profile_match(annotations[SECCOMP_POD], profile, here, "seccomp", _SECCOMP_DEFAULTS)
+        errors += _validate_profile_match(
+            annotations[SECCOMP_POD_ANNOTATION], profile, here, "seccomp", _SECCOMP_DEFAULTS
+        )
     for container, path in containers_with_paths(spec, at):
         profile = container.get("securityContext", {}).get("seccompProfile")
-        annotation = annotations.get(SECCOMP_CONTAINER + container.get("name", ""))
+        annotation = annotations.get(SECCOMP_CONTAINER_ANNOTATION_PREFIX + container.get("name", ""))
         if profile is not None and annotation is not None:
             here = f"{path}.securityContext.seccompProfile"
             errors += _validate_profile_match(annotation, profile, here, "seccomp", _SECCOMP_DEFAULTS)
@@ -129,7 +131,7 @@ def _validate_app_armor_match(annotations: Mapping[str, str], spec: ReadOnlyObje
     for container, path in containers_with_paths(spec, at):
         # A container without a profile of its own gets the pod's, which an annotation of the container must match, too.
         profile = container.get("securityContext", {}).get("appArmorProfile", common)
-        annotation = annotations.get(APP_ARMOR + container.get("name", ""))
+        annotation = annotations.get(APP_ARMOR_ANNOTATION_PREFIX + container.get("name", ""))
         if profile is not None and annotation is not None:
             here = f"{path}.securityContext.appArmorProfile"
             errors += _validate_profile_match(annotation, profile, here, "apparmor", (_RUNTIME_DEFAULT,))
@@ -153,7 +155,7 @@ def _validate_profile_match(
             return []
 
 
-def app_armor_field(annotation: str) -> dict[str, str] | None:
+def to_app_armor_field(annotation: str) -> dict[str, str] | None:
     """Return the field equivalent to an annotation, or None."""
     if annotation == "unconfined":
         return {"type": "Unconfined"}

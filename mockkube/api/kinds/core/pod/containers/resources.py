@@ -12,8 +12,8 @@ from mockkube.api.fields import FieldError, Word, duplicate, forbidden, invalid,
 from mockkube.api.quantity import parse
 from mockkube.api.types import ReadOnlyObject
 
-HUGE_PAGES: Final = "hugepages-"
-_COMPUTE: Final = ("cpu", "memory")
+HUGE_PAGES_PREFIX: Final = "hugepages-"
+_COMPUTE_RESOURCES: Final = ("cpu", "memory")
 _CONTAINER_RESOURCES: Final = frozenset(("cpu", "memory", "ephemeral-storage"))
 _INTEGER_RESOURCES: Final = frozenset(
     (
@@ -35,12 +35,12 @@ _STANDARD_RESOURCES: Final = (
     | {"storage", "requests.storage"}
 )
 _NATIVE_DOMAIN: Final = "kubernetes.io/"
-_POD_LEVEL_RESOURCES: Final = ("cpu", HUGE_PAGES, "memory")
+_POD_LEVEL_RESOURCES: Final = ("cpu", HUGE_PAGES_PREFIX, "memory")
 _UNKNOWN_CLAIM_DETAIL: Final = "must be one of the names in pod.spec.resourceClaims"
-NameRule = Callable[[str, str], list[FieldError]]
+ResourceNameCheck = Callable[[str, str], list[FieldError]]
 
 
-def is_native(name: str) -> bool:
+def is_native_resource(name: str) -> bool:
     """Return whether the resource has no domain, or the domain kubernetes.io."""
     # Upstream searches the domain anywhere in the name: `example.kubernetes.io/x` is native, too.
     return "/" not in name or _NATIVE_DOMAIN in name
@@ -48,28 +48,32 @@ def is_native(name: str) -> bool:
 
 def is_extended(name: str) -> bool:
     """Return whether the resource has a domain of its own and can be used in a quota."""
-    return not is_native(name) and not name.startswith("requests.") and not names.qualified_name(f"requests.{name}")
+    return (
+        not is_native_resource(name)
+        and not name.startswith("requests.")
+        and not names.qualified_name(f"requests.{name}")
+    )
 
 
-def comes_in_pieces(name: str) -> bool:
+def is_integer_resource(name: str) -> bool:
     """Return whether amounts of the resource must be integers."""
     return name in _INTEGER_RESOURCES or is_extended(name)
 
 
-def allows_overcommit(name: str) -> bool:
+def is_overcommit_allowed(name: str) -> bool:
     """Return whether limits of the resource may exceed requests."""
-    return is_native(name) and not name.startswith(HUGE_PAGES)
+    return is_native_resource(name) and not name.startswith(HUGE_PAGES_PREFIX)
 
 
-def is_standard(name: str) -> bool:
+def is_standard_resource(name: str) -> bool:
     """Return whether the name is that of a standard resource, which needs no domain."""
-    return name in _STANDARD_RESOURCES or name.startswith((HUGE_PAGES, f"requests.{HUGE_PAGES}"))
+    return name in _STANDARD_RESOURCES or name.startswith((HUGE_PAGES_PREFIX, f"requests.{HUGE_PAGES_PREFIX}"))
 
 
 def validate_resource_name(name: str, at: str) -> list[FieldError]:
     """Validate the name of any resource."""
     errors = [invalid(at, Word(name), text) for text in names.qualified_name(name)]
-    if not errors and "/" not in name and not is_standard(name):
+    if not errors and "/" not in name and not is_standard_resource(name):
         errors.append(invalid(at, Word(name), "must be a standard resource type or fully qualified"))
     return errors
 
@@ -80,27 +84,27 @@ def _validate_container_resource(name: str, at: str) -> list[FieldError]:
         return []
     errors = validate_resource_name(name, at)
     if "/" not in name:
-        if not name.startswith(HUGE_PAGES):
+        if not name.startswith(HUGE_PAGES_PREFIX):
             errors.append(invalid(at, Word(name), "must be a standard resource for containers"))
-    elif not is_native(name) and not is_extended(name):
+    elif not is_native_resource(name) and not is_extended(name):
         errors.append(invalid(at, Word(name), "doesn't follow extended resource name standard"))
     return errors
 
 
 def _validate_pod_resource(name: str, at: str) -> list[FieldError]:
     errors = validate_resource_name(name, at)
-    if not errors and name not in _COMPUTE and not name.startswith(HUGE_PAGES):
+    if not errors and name not in _COMPUTE_RESOURCES and not name.startswith(HUGE_PAGES_PREFIX):
         return [not_supported(at, name, _POD_LEVEL_RESOURCES)]
     return errors
 
 
-def validate_quantity(name: str, amount: str, at: str) -> list[FieldError]:
+def validate_resource_quantity(name: str, amount: str, at: str) -> list[FieldError]:
     """Validate an amount: not negative, and an integer for resources that cannot be divided."""
     quantity = parse(amount)
     errors = []
     if quantity.sign < 0:
         errors.append(invalid(at, amount, "must be greater than or equal to 0"))
-    if name not in _CONTAINER_RESOURCES and comes_in_pieces(name) and quantity.milli() % 1000:
+    if name not in _CONTAINER_RESOURCES and is_integer_resource(name) and quantity.milli() % 1000:
         errors.append(invalid(at, amount, "must be an integer"))
     return errors
 
@@ -121,7 +125,11 @@ def validate_pod_resources(
 
 # hot: per container
 def _validate_requirements(
-    resources: ReadOnlyObject, at: str, claim_names: Collection[str], check_name: NameRule, allow_indivisible: bool
+    resources: ReadOnlyObject,
+    at: str,
+    claim_names: Collection[str],
+    check_name: ResourceNameCheck,
+    allow_indivisible: bool,
 ) -> list[FieldError]:
     limits, requests = resources.get("limits", {}), resources.get("requests", {})
     errors: list[FieldError] = []
@@ -130,7 +138,7 @@ def _validate_requirements(
     for name, amount in requests.items():
         here = f"{at}.requests[{name}]"
         errors += check_name(name, here)
-        errors += validate_quantity(name, amount, here)
+        errors += validate_resource_quantity(name, amount, here)
         errors += _validate_overcommit(name, amount, limits, at)
         errors += _validate_huge_pages(name, amount, here, allow_indivisible)
     if _has_huge_pages_only({**limits, **requests}):
@@ -141,15 +149,15 @@ def _validate_requirements(
 
 
 def _has_huge_pages_only(amounts: Mapping[str, str]) -> bool:
-    huge = any(name.startswith(HUGE_PAGES) for name in amounts)
-    return huge and not any(name in amounts for name in _COMPUTE)
+    huge = any(name.startswith(HUGE_PAGES_PREFIX) for name in amounts)
+    return huge and not any(name in amounts for name in _COMPUTE_RESOURCES)
 
 
 def _validate_amount(
-    name: str, amount: str, at: str, check_name: NameRule, allow_indivisible: bool
+    name: str, amount: str, at: str, check_name: ResourceNameCheck, allow_indivisible: bool
 ) -> list[FieldError]:
     errors = check_name(name, at)
-    errors += validate_quantity(name, amount, at)
+    errors += validate_resource_quantity(name, amount, at)
     return errors + _validate_huge_pages(name, amount, at, allow_indivisible)
 
 
@@ -158,11 +166,11 @@ def _validate_overcommit(name: str, amount: str, limits: Mapping[str, str], at: 
     # Extended resources and huge pages are counted devices and pages: the scheduler cannot hand out more than there
     # are.
     if limit is None:
-        if allows_overcommit(name):
+        if is_overcommit_allowed(name):
             return []
         return [required(f"{at}.limits", "Limit must be set for non overcommitable resources")]
     request, maximum = parse(amount), parse(limit)
-    if request != maximum and not allows_overcommit(name):
+    if request != maximum and not is_overcommit_allowed(name):
         return [invalid(f"{at}.requests", amount, f"must be equal to {name} limit of {limit}")]
     if request > maximum:
         return [invalid(f"{at}.requests", amount, f"must be less than or equal to {name} limit of {limit}")]
@@ -170,15 +178,15 @@ def _validate_overcommit(name: str, amount: str, limits: Mapping[str, str], at: 
 
 
 def _validate_huge_pages(name: str, amount: str, at: str, allow_indivisible: bool) -> list[FieldError]:
-    if not name.startswith(HUGE_PAGES) or allow_indivisible or huge_pages_divide(name, amount):
+    if not name.startswith(HUGE_PAGES_PREFIX) or allow_indivisible or is_multiple_of_huge_page(name, amount):
         return []
     return [invalid(at, amount, f"{amount} is not positive integer multiple of {name}")]
 
 
-def huge_pages_divide(name: str, amount: str) -> bool:
+def is_multiple_of_huge_page(name: str, amount: str) -> bool:
     """Return whether the amount is a multiple of the page size in the resource's name."""
     try:
-        page = parse(name.removeprefix(HUGE_PAGES))
+        page = parse(name.removeprefix(HUGE_PAGES_PREFIX))
     except ValueError:
         return False
     return page.sign > 0 and page.milli() % 1000 == 0 and parse(amount).value() % page.value() == 0
@@ -207,7 +215,7 @@ def _validate_claim_request(claim: ReadOnlyObject, at: str, seen: Counter[str]) 
     errors: list[FieldError] = []
     key = name
     if request:
-        errors = [invalid(f"{at}.request", request, text) for text in names.dns_label(request)]
+        errors = [invalid(f"{at}.request", request, text) for text in names.check_dns_label(request)]
         key = f"{name}/{request}"
     if key in seen:
         errors.append(duplicate(at, key))

@@ -12,7 +12,7 @@ from mockkube.api.kinds.core.pod.containers.profiles import validate_app_armor_p
 from mockkube.api.kinds.core.pod.containers.walk import containers_with_paths
 from mockkube.api.kinds.core.pod.containers.windows import validate_windows_options
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.internal_form import internal_form
+from mockkube.api.validation.internal_form import to_internal_form
 
 _PROC_MOUNTS: Final = ("Default", "Unmasked")
 _FS_GROUP_CHANGE_POLICIES: Final = ("Always", "OnRootMismatch")
@@ -49,7 +49,7 @@ def _validate_unix_ids(context: ReadOnlyObject, at: str, fields: Sequence[str]) 
         invalid(f"{at}.{name}", context[name], text)
         for name in fields
         if name in context
-        for text in names.unix_id(context[name])
+        for text in names.check_unix_id(context[name])
     ]
 
 
@@ -66,7 +66,7 @@ def _validate_privilege_escalation(context: ReadOnlyObject, at: str) -> list[Fie
     texts = ["`privileged` to true"] if context.get("privileged") else []
     added = context.get("capabilities", {}).get("add", ())
     texts += ["`capabilities.Add` CAP_SYS_ADMIN" for name in added if name == "CAP_SYS_ADMIN"]
-    shown = internal_form("SecurityContext", context)
+    shown = to_internal_form("SecurityContext", context)
     return [invalid(at, shown, f"cannot set `allowPrivilegeEscalation` to false and {text}") for text in texts]
 
 
@@ -77,7 +77,7 @@ def validate_pod_security_context(
     context = spec.get("securityContext", {})
     errors = _validate_unix_ids(context, at, ("fsGroup", "runAsUser", "runAsGroup")) if context else []
     for i, group in enumerate(context.get("supplementalGroups", ())):
-        errors += [invalid(f"{at}.supplementalGroups[{i}]", group, text) for text in names.unix_id(group)]
+        errors += [invalid(f"{at}.supplementalGroups[{i}]", group, text) for text in names.check_unix_id(group)]
     # A pod has one process namespace: the host's or one shared by its containers.
     if spec.get("hostPID") and spec.get("shareProcessNamespace"):
         text = "ShareProcessNamespace and HostPID cannot both be enabled"

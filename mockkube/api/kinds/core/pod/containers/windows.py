@@ -27,7 +27,7 @@ def validate_windows_options(options: ReadOnlyObject, at: str) -> list[FieldErro
     errors: list[FieldError] = []
     if "gmsaCredentialSpecName" in options:
         name = options["gmsaCredentialSpecName"]
-        errors += [invalid(f"{at}.gmsaCredentialSpecName", name, text) for text in names.dns_subdomain(name)]
+        errors += [invalid(f"{at}.gmsaCredentialSpecName", name, text) for text in names.check_dns_subdomain(name)]
     if "gmsaCredentialSpec" in options:
         errors += _validate_credential_spec(options["gmsaCredentialSpec"], f"{at}.gmsaCredentialSpec")
     if "runAsUserName" in options:

@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.api.kinds.core.persistent_volume_claim import default_claim_spec
 from mockkube.api.kinds.core.pod.containers.defaults import default_field_reference
-from mockkube.api.kinds.core.pod.containers.images import pull_policy
+from mockkube.api.kinds.core.pod.containers.images import default_pull_policy
 from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
 
@@ -24,10 +24,10 @@ def default_volume(volume: Object, caps: Capabilities) -> None:
         if fill is not None:
             fill(body)
         elif source == "image" and "pullPolicy" not in body and caps.enabled("ImageVolume"):
-            body["pullPolicy"] = pull_policy(body.get("reference", ""))
+            body["pullPolicy"] = default_pull_policy(body.get("reference", ""))
 
 
-def default_persistent_source(source: Object) -> None:
+def default_persistent_volume_source(source: Object) -> None:
     """Default the source in the spec of a PersistentVolume."""
     for name, fill in _SHARED_SOURCE_DEFAULTS.items():
         if name in source:

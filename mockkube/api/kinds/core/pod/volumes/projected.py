@@ -9,12 +9,12 @@ from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, r
 from mockkube.api.kinds.core.pod.containers.env import validate_field_reference, validate_resource_reference
 from mockkube.api.kinds.core.pod.volumes.sources import check_key_to_path
 from mockkube.api.types import ReadOnlyObject
-from mockkube.api.validation.internal_form import internal_form, selector_form
+from mockkube.api.validation.internal_form import order_selector, to_internal_form
 from mockkube.api.validation.labels import validate_label_selector
-from mockkube.api.validation.paths import validate_file_mode, validate_free_path
+from mockkube.api.validation.paths import validate_file_mode, validate_local_non_reserved_path
 from mockkube.api.validation.references import (
+    check_trust_bundle_name,
     is_kubernetes_signer,
-    trust_bundle_name,
     validate_signer_name,
     validate_user_annotations,
 )
@@ -48,7 +48,7 @@ def check_downward_api(source: ReadOnlyObject, at: str) -> list[FieldError]:
 def _check_downward_file(file: ReadOnlyObject, at: str) -> list[FieldError]:
     path = file.get("path", "")
     errors = [] if path else [required(f"{at}.path")]
-    errors += validate_free_path(path, f"{at}.path")
+    errors += validate_local_non_reserved_path(path, f"{at}.path")
     if "fieldRef" in file:
         errors += validate_field_reference(file["fieldRef"], f"{at}.fieldRef", _DOWNWARD_FIELDS)
         if "resourceFieldRef" in file:
@@ -137,7 +137,7 @@ def _check_service_account_token(
         # Upstream reports the token's path at the volume.
         errors.append(required(f"{volume_at}.path"))
     elif not allow_any_path:
-        errors += validate_free_path(path, f"{volume_at}.path")
+        errors += validate_local_non_reserved_path(path, f"{volume_at}.path")
     return errors
 
 
@@ -145,7 +145,7 @@ def _check_cluster_trust_bundle(source: ReadOnlyObject, at: str, volume_at: str,
     name, signer = source.get("name"), source.get("signerName")
     errors: list[FieldError] = []
     if name is not None and signer is not None:
-        shown = internal_form("ClusterTrustBundleProjection", source)
+        shown = to_internal_form("ClusterTrustBundleProjection", source)
         errors.append(invalid(at, shown, "only one of name and signerName may be used"))
     elif name is not None:
         errors += _check_bundle_name(source, at)
@@ -159,18 +159,18 @@ def _check_cluster_trust_bundle(source: ReadOnlyObject, at: str, volume_at: str,
     path = source.get("path", "")
     if not path:
         errors.append(required(f"{at}.path"))
-    errors += validate_free_path(path, f"{at}.path")
+    errors += validate_local_non_reserved_path(path, f"{at}.path")
     return errors + _reserve_path(path, taken, volume_at, path)
 
 
 def _check_bundle_name(source: ReadOnlyObject, at: str) -> list[FieldError]:
     name = source["name"]
     errors = [] if name else [required(f"{at}.name", "must be a valid object name")]
-    texts = [f"not a valid clustertrustbundlename: {text}" for text in trust_bundle_name(name)]
+    texts = [f"not a valid clustertrustbundlename: {text}" for text in check_trust_bundle_name(name)]
     errors += [invalid(f"{at}.name", name, text) for text in texts]
     if "labelSelector" in source:
         text = "labelSelector must be unset if name is specified"
-        errors.append(invalid(f"{at}.labelSelector", selector_form(source["labelSelector"]), text))
+        errors.append(invalid(f"{at}.labelSelector", order_selector(source["labelSelector"]), text))
     return errors
 
 
@@ -184,7 +184,7 @@ def _check_pod_certificate(source: ReadOnlyObject, at: str, volume_at: str, take
     errors += _check_expiration(source.get("maxExpirationSeconds"), f"{at}.maxExpirationSeconds", signer)
     paths = {field: source[field] for field in _CERTIFICATE_PATHS if source.get(field)}
     for field, path in paths.items():
-        errors += validate_free_path(path, f"{at}.{field}")
+        errors += validate_local_non_reserved_path(path, f"{at}.{field}")
         errors += _reserve_path(path, taken, volume_at, path)
     if not paths:
         text = "specify at least one of credentialBundlePath, keyPath, and certificateChainPath"
@@ -204,17 +204,17 @@ def _check_expiration(seconds: int | None, at: str, signer: str) -> list[FieldEr
     return []
 
 
-def has_free_token_path(volumes: Sequence[ReadOnlyObject]) -> bool:
+def has_invalid_token_path(volumes: Sequence[ReadOnlyObject]) -> bool:
     """Return whether a stored pod mounts a token at an invalid path."""
     return any(
-        validate_free_path(source["serviceAccountToken"].get("path", ""), "")
+        validate_local_non_reserved_path(source["serviceAccountToken"].get("path", ""), "")
         for volume in volumes
         for source in volume.get("projected", {}).get("sources") or ()
         if "serviceAccountToken" in source
     )
 
 
-def misses_service_account(spec: ReadOnlyObject, at: str) -> list[FieldError]:
+def validate_token_service_account(spec: ReadOnlyObject, at: str) -> list[FieldError]:
     """Reject service account tokens in a pod without a service account."""
     # Only pods are checked: the account of a template is set by admission when a pod is created from it.
     if spec.get("serviceAccountName"):

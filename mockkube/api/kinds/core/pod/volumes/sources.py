@@ -14,10 +14,10 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
 from mockkube.api.types import ReadOnlyObject
 from mockkube.api.validation.paths import (
-    validate_descending_path,
     validate_file_mode,
-    validate_free_path,
-    validate_no_backsteps,
+    validate_local_descending_path,
+    validate_local_non_reserved_path,
+    validate_path_no_backsteps,
 )
 from mockkube.api.validation.references import validate_csi_driver_name
 
@@ -32,8 +32,8 @@ _HOST_PATH_TYPES: Final = (
     "FileOrCreate",
     "Socket",
 )
-_PARTITION_DETAIL: Final = names.range_text(1, 255)
-_LUN_DETAIL: Final = names.range_text(0, 255)
+_PARTITION_DETAIL: Final = names.format_range_error(1, 255)
+_LUN_DETAIL: Final = names.format_range_error(0, 255)
 _MORE_THAN_ONE_DETAIL: Final = "may not specify more than 1 volume type"
 # The patterns are upstream's: the dots after `eui` and `naa` match any character.
 _ISCSI_NAME_FORMATS: Final = {
@@ -92,16 +92,16 @@ def check_host_path(source: ReadOnlyObject, at: str) -> list[FieldError]:
     path = source.get("path")
     if not path:
         return [required(f"{at}.path")]
-    errors = validate_no_backsteps(path, f"{at}.path")
+    errors = validate_path_no_backsteps(path, f"{at}.path")
     if source.get("type", "") not in _HOST_PATH_TYPES:
         errors.append(not_supported(f"{at}.type", source["type"], _HOST_PATH_TYPES))
     return errors
 
 
-def check_git(source: ReadOnlyObject, at: str) -> list[FieldError]:
+def check_git_repo(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate a gitRepo source."""
     errors = demand("repository")(source, at)
-    return errors + validate_descending_path(source.get("directory", ""), f"{at}.directory")
+    return errors + validate_local_descending_path(source.get("directory", ""), f"{at}.directory")
 
 
 def _disk_check(name: str) -> Check:
@@ -139,7 +139,7 @@ def _check_file_items(source: ReadOnlyObject, at: str) -> list[FieldError]:
 def check_key_to_path(item: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate the file that a key of a Secret or ConfigMap becomes."""
     errors = demand("key", "path")(item, at)
-    errors += validate_free_path(item.get("path", ""), f"{at}.path")
+    errors += validate_local_non_reserved_path(item.get("path", ""), f"{at}.path")
     return errors + validate_file_mode(item.get("mode"), f"{at}.mode")
 
 
@@ -158,20 +158,20 @@ def check_iscsi(source: ReadOnlyObject, at: str) -> list[FieldError]:
     return demand("targetPortal")(source, at) + _check_iscsi_disk(source, at, unknown_text)
 
 
-def iscsi_check_for(name: str) -> Check:
+def make_iscsi_volume_check(name: str) -> Check:
     """Return the check of an iSCSI source for the persistent volume `name`."""
 
     def check(source: ReadOnlyObject, at: str) -> list[FieldError]:
         portal = source.get("targetPortal", "")
         errors = demand("targetPortal")(source, at)
-        if text := iscsi_name_error(source, name):
+        if text := find_iscsi_name_error(source, name):
             errors.append(invalid(f"{at}.targetportal", portal, text))
         return errors + _check_iscsi_disk(source, at, "must be valid format")
 
     return check
 
 
-def iscsi_name_error(source: ReadOnlyObject, name: str) -> str:
+def find_iscsi_name_error(source: ReadOnlyObject, name: str) -> str:
     """Return the error for a volume name and portal that are too long together."""
     if "initiatorName" not in source or names.byte_length(f"{name}:{source.get('targetPortal', '')}") <= 64:
         return ""
@@ -205,7 +205,7 @@ def _check_iscsi_name(name: str, at: str, unknown_text: str) -> list[FieldError]
     return [] if form.search(name) else [invalid(at, name, "must be valid format")]
 
 
-def check_glusterfs_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
+def check_glusterfs_persistent_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate the GlusterFS source of a persistent volume."""
     errors = demand("endpoints", "path")(source, at)
     namespace = source.get("endpointsNamespace")
@@ -215,7 +215,7 @@ def check_glusterfs_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
     if not namespace:
         text = "if the endpointnamespace is set, it must be a valid namespace name"
         return [*errors, invalid(here, namespace, text)]
-    return errors + [invalid(here, namespace, text) for text in names.dns_label(namespace)]
+    return errors + [invalid(here, namespace, text) for text in names.check_dns_label(namespace)]
 
 
 def check_flocker(source: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -287,7 +287,7 @@ def check_cinder(source: ReadOnlyObject, at: str) -> list[FieldError]:
     return demand("volumeID")(source, at) + _check_secret_ref(source, at, ("name",))
 
 
-def check_cinder_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
+def check_cinder_persistent_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate the Cinder source of a persistent volume."""
     return demand("volumeID")(source, at) + _check_secret_ref(source, at, ("name", "namespace"))
 
@@ -297,7 +297,7 @@ def _check_secret_ref(source: ReadOnlyObject, at: str, fields: Sequence[str]) ->
     return [] if secret is None else demand(*fields)(secret, f"{at}.secretRef")
 
 
-def check_azure_file_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
+def check_azure_file_persistent_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate the Azure File source of a persistent volume."""
     errors = demand("secretName", "shareName")(source, at)
     if source.get("secretNamespace") == "":
@@ -326,7 +326,7 @@ def check_azure_disk(source: ReadOnlyObject, at: str) -> list[FieldError]:
 def check_local(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate a local source."""
     path = source.get("path")
-    return validate_no_backsteps(path, f"{at}.path") if path else [required(f"{at}.path")]
+    return validate_path_no_backsteps(path, f"{at}.path") if path else [required(f"{at}.path")]
 
 
 def check_storage_os(source: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -334,7 +334,7 @@ def check_storage_os(source: ReadOnlyObject, at: str) -> list[FieldError]:
     return _check_storage_os_names(source, at) + _check_secret_ref(source, at, ("name",))
 
 
-def check_storage_os_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
+def check_storage_os_persistent_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate the StorageOS source of a persistent volume."""
     return _check_storage_os_names(source, at) + _check_secret_ref(source, at, ("name", "namespace"))
 
@@ -343,7 +343,7 @@ def _check_storage_os_names(source: ReadOnlyObject, at: str) -> list[FieldError]
     errors = demand("volumeName")(source, at)
     for field in ("volumeName", "volumeNamespace"):
         if name := source.get(field):
-            errors += [invalid(f"{at}.{field}", name, text) for text in names.dns_label(name)]
+            errors += [invalid(f"{at}.{field}", name, text) for text in names.check_dns_label(name)]
     return errors
 
 
@@ -357,10 +357,10 @@ def check_csi(source: ReadOnlyObject, at: str) -> list[FieldError]:
     if not name:
         return [*errors, required(f"{at}.nodePublishSecretRef.name")]
     # The path lacks `nodePublishSecretRef`, as upstream's does.
-    return errors + [invalid(f"{at}.name", name, text) for text in names.dns_subdomain(name)]
+    return errors + [invalid(f"{at}.name", name, text) for text in names.check_dns_subdomain(name)]
 
 
-def check_csi_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
+def check_csi_persistent_volume(source: ReadOnlyObject, at: str) -> list[FieldError]:
     """Validate the CSI source of a persistent volume."""
     errors = validate_csi_driver_name(source.get("driver", ""), f"{at}.driver")
     errors += demand("volumeHandle")(source, at)
@@ -380,7 +380,7 @@ _CSI_SECRET_FIELDS: Final = (
 
 def _check_secret_reference(secret: ReadOnlyObject, at: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    for field, check in (("name", names.dns_subdomain), ("namespace", names.dns_label)):
+    for field, check in (("name", names.check_dns_subdomain), ("namespace", names.check_dns_label)):
         if value := secret.get(field):
             errors += [invalid(f"{at}.{field}", value, text) for text in check(value)]
         else:

@@ -9,7 +9,7 @@ from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, quoted, required
-from mockkube.api.kinds.core.persistent_volume_claim_validation import ClaimRules, validate_claim_template
+from mockkube.api.kinds.core.persistent_volume_claim_validation import ClaimValidationOptions, validate_claim_template
 from mockkube.api.kinds.core.pod.containers.containers import validate_pull_policy
 from mockkube.api.kinds.core.pod.volumes.projected import check_downward_api, validate_projected
 from mockkube.api.kinds.core.pod.volumes.sources import (
@@ -23,7 +23,7 @@ from mockkube.api.kinds.core.pod.volumes.sources import (
     check_flex,
     check_flocker,
     check_gce,
-    check_git,
+    check_git_repo,
     check_host_path,
     check_iscsi,
     check_nfs,
@@ -31,7 +31,7 @@ from mockkube.api.kinds.core.pod.volumes.sources import (
     check_secret,
     check_storage_os,
     demand,
-    iscsi_name_error,
+    find_iscsi_name_error,
     validate_sources,
 )
 from mockkube.api.quantity import parse
@@ -42,7 +42,7 @@ from mockkube.api.types import ReadOnlyObject
 class VolumeRules:
     """Validation options of volumes; outside of pods an image volume may lack its reference."""
 
-    claims: ClaimRules = field(default_factory=ClaimRules)
+    claims: ClaimValidationOptions = field(default_factory=ClaimValidationOptions)
     allow_any_token_path: bool = False
     is_pod: bool = True
 
@@ -68,7 +68,7 @@ def validate_volumes(spec: ReadOnlyObject, at: str, pod_name: str, rules: Volume
     for i, volume in enumerate(volumes):
         here, name = f"{at}[{i}]", volume.get("name", "")
         volume_errors = _validate_source(volume, here, pod_name, rules)
-        volume_errors += [invalid(f"{here}.name", name, text) for text in names.dns_label(name)] if name else []
+        volume_errors += [invalid(f"{here}.name", name, text) for text in names.check_dns_label(name)] if name else []
         if not name:
             volume_errors.append(required(f"{here}.name"))
         if name in result.by_name:
@@ -96,7 +96,7 @@ def _validate_source(volume: ReadOnlyObject, at: str, pod_name: str, rules: Volu
             errors.append(required(at, "must specify a volume type"))
     else:
         errors = validate_sources(volume, sources.values(), at)
-    if "iscsi" in volume and (text := iscsi_name_error(volume["iscsi"], volume.get("name", ""))):
+    if "iscsi" in volume and (text := find_iscsi_name_error(volume["iscsi"], volume.get("name", ""))):
         errors.append(invalid(f"{at}.name", volume.get("name", ""), text))
     if "ephemeral" in volume:
         errors += _validate_ephemeral_claim_name(volume, at, pod_name)
@@ -108,7 +108,9 @@ def _validate_ephemeral_claim_name(volume: ReadOnlyObject, at: str, pod_name: st
     if not name or not pod_name:
         return []
     claim = f"{pod_name}-{name}"
-    return [invalid(f"{at}.name", name, f"PVC name {quoted(claim)}: {text}") for text in names.dns_subdomain(claim)]
+    return [
+        invalid(f"{at}.name", name, f"PVC name {quoted(claim)}: {text}") for text in names.check_dns_subdomain(claim)
+    ]
 
 
 def _check_empty_dir(source: ReadOnlyObject, at: str) -> list[FieldError]:
@@ -139,7 +141,7 @@ def _sources_by_field(rules: VolumeRules) -> dict[str, Source]:
     sources = (
         Source("emptyDir", _check_empty_dir),
         Source("hostPath", check_host_path),
-        Source("gitRepo", check_git),
+        Source("gitRepo", check_git_repo),
         Source("gcePersistentDisk", check_gce, at="persistentDisk"),
         Source("awsElasticBlockStore", check_aws),
         Source("secret", check_secret),

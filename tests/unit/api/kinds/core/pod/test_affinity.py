@@ -1,13 +1,13 @@
 """Affinity to nodes and to other pods."""
 
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED, validate_affinity, validate_match_label_keys
-from mockkube.api.validation.node_selector import SelectorRules
+from mockkube.api.validation.node_selector import NodeSelectorOptions
 
 SELECTOR = {"matchLabels": {"app": "a"}}
 
 
 def judge(affinity, allow_invalid_values=False):
-    errors = validate_affinity(affinity, "a", SelectorRules(), allow_invalid_values=allow_invalid_values)
+    errors = validate_affinity(affinity, "a", NodeSelectorOptions(), allow_invalid_values=allow_invalid_values)
     return [f"{error.field}: {error.message.partition(' (e.g.')[0]}" for error in errors]
 
 

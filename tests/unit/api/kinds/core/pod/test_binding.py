@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockkube.api.kinds.core.pod.binding import BindingRefused, bind, validate_binding
+from mockkube.api.kinds.core.pod.binding import BindingConflict, bind, validate_binding
 from mockkube.api.strategy import Judge
 from mockkube.features.capabilities import Capabilities
 
@@ -72,4 +72,4 @@ def test_a_condition_from_before_is_replaced():
     ],
 )
 def test_some_pods_cannot_be_bound(old, text):
-    assert bind(old, BINDING, JUDGE) == BindingRefused(text)
+    assert bind(old, BINDING, JUDGE) == BindingConflict(text)

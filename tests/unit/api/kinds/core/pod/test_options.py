@@ -2,8 +2,14 @@
 
 import pytest
 
-from mockkube.api.kinds.core.pod.options import PodRules, deletion_cost_is_integer, is_on, judge_change, pod_rules
-from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions, OperatorRule, unsupported_toleration
+from mockkube.api.kinds.core.pod.options import (
+    PodValidationOptions,
+    deletion_cost_is_integer,
+    is_feature_enabled,
+    pod_validation_options,
+    validate_with_ratcheting,
+)
+from mockkube.api.validation.extensions import NO_EXTENSIONS, Extensions, OperatorRule, reject_toleration_operator
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
 
@@ -12,27 +18,27 @@ NONE = Capabilities(Version(1, 33))
 
 def rules_after(old, caps=NONE, new=None, extensions=NO_EXTENSIONS):
     """Return the rules a change of `old` that breaks the plain ones is judged by."""
-    seen: list[PodRules] = []
-    plain = pod_rules(caps, extensions)
+    seen: list[PodValidationOptions] = []
+    plain = pod_validation_options(caps, extensions)
 
     def check(rules):
         seen.append(rules)
         return ["broken"] if rules is plain else []
 
-    assert judge_change(check, {"spec": new or old}, {"spec": old}, plain, caps) == []
+    assert validate_with_ratcheting(check, {"spec": new or old}, {"spec": old}, plain, caps) == []
     return seen[-1]
 
 
 def test_a_locked_gate_is_on_though_nobody_names_it():
-    assert not is_on(Capabilities(Version(1, 33)), "ImageVolume")
-    assert is_on(Capabilities(Version(1, 36)), "ImageVolume")
-    assert is_on(Capabilities(Version(1, 37)), "ImageVolume")
+    assert not is_feature_enabled(Capabilities(Version(1, 33)), "ImageVolume")
+    assert is_feature_enabled(Capabilities(Version(1, 36)), "ImageVolume")
+    assert is_feature_enabled(Capabilities(Version(1, 37)), "ImageVolume")
 
 
 def test_what_is_in_order_is_judged_once():
     calls = []
-    plain = pod_rules(NONE, NO_EXTENSIONS)
-    judge_change(lambda rules: calls.append(rules) or [], {"spec": {}}, {"spec": {}}, plain, NONE)
+    plain = pod_validation_options(NONE, NO_EXTENSIONS)
+    validate_with_ratcheting(lambda rules: calls.append(rules) or [], {"spec": {}}, {"spec": {}}, plain, NONE)
     assert calls == [plain]
 
 
@@ -42,7 +48,7 @@ HUGE = {"containers": [{"resources": {"limits": {"hugepages-2Mi": "3Mi"}}}]}
 @pytest.mark.parametrize(
     ("old", "allowed"),
     [
-        pytest.param({"dnsConfig": {"searches": ["."]}}, lambda r: r.relaxed_search, id="search of a dot"),
+        pytest.param({"dnsConfig": {"searches": ["."]}}, lambda r: r.relaxed_dns_search, id="search of a dot"),
         pytest.param(
             {"hostUsers": False, "hostNetwork": True}, lambda r: r.host_network_in_user_namespace, id="host network"
         ),
@@ -72,7 +78,7 @@ HUGE = {"containers": [{"resources": {"limits": {"hugepages-2Mi": "3Mi"}}}]}
         ),
         pytest.param(
             {"containers": [{"restartPolicyRules": [{"action": "RestartAllContainers"}]}]},
-            lambda r: r.containers.restart_all,
+            lambda r: r.containers.restart_all_containers,
             id="restart of all",
         ),
         pytest.param(
@@ -112,7 +118,7 @@ HUGE = {"containers": [{"resources": {"limits": {"hugepages-2Mi": "3Mi"}}}]}
     ],
 )
 def test_what_a_stored_pod_does_its_successor_may(old, allowed):
-    assert not allowed(pod_rules(NONE, NO_EXTENSIONS))
+    assert not allowed(pod_validation_options(NONE, NO_EXTENSIONS))
     assert allowed(rules_after(old))
 
 
@@ -126,15 +132,15 @@ def test_constraints_that_break_the_rule_for_merged_keys_are_judged_by_the_other
     gates = ("MatchLabelKeysInPodTopologySpread", "MatchLabelKeysInPodTopologySpreadSelectorMerge")
     caps = Capabilities(Version(1, 36), frozenset(gates))
     broken = {"topologySpreadConstraints": [{"matchLabelKeys": ["a"]}]}
-    assert pod_rules(caps, NO_EXTENSIONS).spread.keys_merged
-    assert not rules_after(broken, caps).spread.keys_merged
+    assert pod_validation_options(caps, NO_EXTENSIONS).spread.merge_label_keys
+    assert not rules_after(broken, caps).spread.merge_label_keys
 
 
 def test_an_operator_of_a_proposal_stays_allowed_where_it_is_used():
-    rule = OperatorRule("G", lambda toleration, at: [], unsupported_toleration)
+    rule = OperatorRule("G", lambda toleration, at: [], reject_toleration_operator)
     extensions = Extensions(tolerations={"Newer": rule})
-    assert pod_rules(NONE, extensions).allowed == frozenset()
-    assert pod_rules(Capabilities(gates=frozenset({"G"})), extensions).allowed == {"G"}
+    assert pod_validation_options(NONE, extensions).allowed == frozenset()
+    assert pod_validation_options(Capabilities(gates=frozenset({"G"})), extensions).allowed == {"G"}
     assert rules_after({"tolerations": [{"operator": "Newer"}]}, extensions=extensions).allowed == {"G"}
 
 

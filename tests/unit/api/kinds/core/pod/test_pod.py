@@ -7,7 +7,7 @@ import pytest
 
 from mockkube.api.kinds.core.pod.pod import PodStrategy
 from mockkube.api.strategy import Judge
-from mockkube.api.validation.extensions import Extensions, OperatorRule, unsupported_toleration
+from mockkube.api.validation.extensions import Extensions, OperatorRule, reject_toleration_operator
 from mockkube.features.capabilities import Capabilities
 
 GATES = frozenset(
@@ -43,13 +43,13 @@ def pod(status=None, meta=None, **spec):
 
 def created(**kwargs):
     obj = pod(**kwargs)
-    PODS.prepare_create(obj, JUDGE)
+    PODS.prepare_for_create(obj, JUDGE)
     return obj
 
 
 def updated(new, old, subresource=""):
     before = deepcopy(old)
-    PODS.prepare_update(new, old, via(subresource))
+    PODS.prepare_for_update(new, old, via(subresource))
     assert old == before
     return new
 
@@ -94,13 +94,13 @@ def test_an_annotated_app_armor_profile_becomes_the_field_and_a_warning():
         "type": "Localhost",
         "localhostProfile": "x",
     }
-    assert PODS.warn_create(obj, JUDGE) == [
+    assert PODS.warnings_on_create(obj, JUDGE) == [
         f'metadata.annotations[{key}]: deprecated since v1.30; use the "appArmorProfile" field instead'
     ]
 
 
 def test_a_name_that_is_no_label_is_warned_of():
-    (text,) = PODS.warn_create(created(meta={"name": "a.b"}), JUDGE)
+    (text,) = PODS.warnings_on_create(created(meta={"name": "a.b"}), JUDGE)
     assert text == (
         "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; "
         "a DNS label is recommended: [must not contain dots]"
@@ -193,13 +193,13 @@ def test_pods_are_selected_by_node_phase_and_a_few_settings():
 
 def test_an_odd_address_in_a_status_is_warned_of():
     new = pod(status={"podIPs": [{"ip": "FD00::1"}]})
-    (text,) = PODS.warn_update(new, pod(), via("status"))
+    (text,) = PODS.warnings_on_update(new, pod(), via("status"))
     assert text.startswith('status.podIPs[0].ip: IPv6 address "FD00::1" should be in RFC 5952 canonical format')
-    assert PODS.warn_update(new, pod(), JUDGE) == []
+    assert PODS.warnings_on_update(new, pod(), JUDGE) == []
 
 
 def test_a_proposal_may_add_operators():
-    rule = OperatorRule("G", lambda toleration, at: [], unsupported_toleration)
+    rule = OperatorRule("G", lambda toleration, at: [], reject_toleration_operator)
     pods = PodStrategy(Extensions(tolerations={"Newer": rule}))
     obj = pod(tolerations=[{"key": "a", "operator": "Newer"}])
     assert pods.validate_create(obj, Judge(Capabilities(gates=frozenset({"G"})), NOW)) == []

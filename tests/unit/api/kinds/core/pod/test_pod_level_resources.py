@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.api.kinds.core.pod.pod_level_resources import sums_of_containers, validate_resources_of_pod
+from mockkube.api.kinds.core.pod.pod_level_resources import aggregate_container_resources, validate_pod_level_resources
 
 
 def with_resources(requests, **more):
@@ -11,7 +11,7 @@ def with_resources(requests, **more):
 
 def test_a_windows_pod_has_no_resources_as_a_whole():
     spec = {"os": {"name": "windows"}, "resources": {"requests": {"cpu": "1"}}}
-    errors = validate_resources_of_pod(spec, "spec", (), allow_indivisible=False)
+    errors = validate_pod_level_resources(spec, "spec", (), allow_indivisible=False)
     assert [str(error) for error in errors] == ["spec.resources: Forbidden: may not be set for a windows pod"]
 
 
@@ -20,7 +20,7 @@ def test_limits_of_huge_pages_cover_those_of_the_containers():
         "resources": {"limits": {"hugepages-2Mi": "2Mi", "cpu": "1"}},
         "containers": [{"resources": {"limits": {"hugepages-2Mi": "4Mi"}}}],
     }
-    errors = validate_resources_of_pod(spec, "spec", (), allow_indivisible=False)
+    errors = validate_pod_level_resources(spec, "spec", (), allow_indivisible=False)
     assert [str(error) for error in errors] == [
         'spec.resources.limits[hugepages-2Mi]: Invalid value: "2Mi": '
         "must be greater than or equal to aggregate container limits of 4Mi",
@@ -49,4 +49,4 @@ def test_limits_of_huge_pages_cover_those_of_the_containers():
 )
 def test_containers_need_together_what_runs_at_once(init, total):
     spec = {"containers": [with_resources({"cpu": "1"})], "initContainers": init}
-    assert str(sums_of_containers(spec, "requests")["cpu"]) == total
+    assert str(aggregate_container_resources(spec, "requests")["cpu"]) == total

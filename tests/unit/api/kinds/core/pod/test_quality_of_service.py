@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.api.kinds.core.pod.quality_of_service import quality_of
+from mockkube.api.kinds.core.pod.quality_of_service import compute_pod_qos
 from mockkube.features.capabilities import Capabilities
 
 CAPS = Capabilities(gates=frozenset({"PodLevelResources"}))
@@ -36,8 +36,8 @@ def spec(*resources, **more):
     ],
 )
 def test_quality(pod, quality):
-    assert quality_of(pod, CAPS) == quality
+    assert compute_pod_qos(pod, CAPS) == quality
 
 
 def test_the_pod_as_a_whole_decides_behind_its_gate():
-    assert quality_of(spec({}, resources={"requests": BOTH}), Capabilities()) == "BestEffort"
+    assert compute_pod_qos(spec({}, resources={"requests": BOTH}), Capabilities()) == "BestEffort"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.api.kinds.core.pod.options import PodRules
+from mockkube.api.kinds.core.pod.options import PodValidationOptions
 from mockkube.api.kinds.core.pod.resize import validate_pod_resize
 from mockkube.features.capabilities import Capabilities
 
@@ -21,7 +21,7 @@ def cpu(amount, **more):
     return {"requests": {"cpu": amount, **more}}
 
 
-def judge(new, old, rules=PodRules()):  # noqa: B008 - frozen
+def judge(new, old, rules=PodValidationOptions()):  # noqa: B008 - frozen
     return [str(error) for error in validate_pod_resize(new, old, rules, CAPS)]
 
 
@@ -76,7 +76,7 @@ def test_the_pod_as_a_whole_is_resized_behind_a_gate():
     new = pod(cpu("1"), resources={"requests": {"cpu": "3"}})
     old = pod(cpu("1"), resources={"requests": {"cpu": "2"}})
     assert judge(new, old) == []
-    (error,) = judge(new, old, PodRules(pod_level_resize=False))
+    (error,) = judge(new, old, PodValidationOptions(pod_level_resources_resize=False))
     assert error.startswith(": Forbidden: resize of pods with pod-level resources is forbidden")
 
 

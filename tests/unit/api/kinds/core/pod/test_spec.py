@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockkube.api.kinds.core.pod.options import PodRules, pod_rules
+from mockkube.api.kinds.core.pod.options import PodValidationOptions, pod_validation_options
 from mockkube.api.kinds.core.pod.spec import validate_pod_spec
 from mockkube.api.validation.extensions import NO_EXTENSIONS
 from mockkube.features.capabilities import Capabilities
@@ -16,7 +16,7 @@ GOOD = {
 }
 
 
-def judge(rules=PodRules(), meta=None, **spec):  # noqa: B008 - frozen
+def judge(rules=PodValidationOptions(), meta=None, **spec):  # noqa: B008 - frozen
     errors = validate_pod_spec({**GOOD, **spec}, meta, "spec", rules)
     return [str(error).partition(" (e.g.")[0] for error in errors]
 
@@ -159,7 +159,7 @@ def test_ports_of_a_pod_in_the_hosts_network_are_the_hosts():
         "spec.containers[0].ports[0].hostPort: Invalid value: 0: must match `containerPort` when `hostNetwork` is true"
     )
     assert judge(containers=[container], hostNetwork=True) == [text]
-    assert judge(PodRules(is_pod=False), containers=[container], hostNetwork=True) == []
+    assert judge(PodValidationOptions(is_pod=False), containers=[container], hostNetwork=True) == []
 
 
 def test_a_static_pod_claims_nothing():
@@ -185,12 +185,12 @@ def test_a_container_is_limited_by_its_pod():
 
 
 def test_resources_of_a_pod_wait_for_their_gate():
-    rules = pod_rules(Capabilities(), NO_EXTENSIONS)
+    rules = pod_validation_options(Capabilities(), NO_EXTENSIONS)
     assert judge(rules, resources={"requests": {"odd": "1"}}) == []
 
 
 def test_what_was_in_order_by_other_rules_is_judged_anew():
-    lenient, strict = PodRules(relaxed_search=True), PodRules(relaxed_search=False)
+    lenient, strict = PodValidationOptions(relaxed_dns_search=True), PodValidationOptions(relaxed_dns_search=False)
     odd = {"dnsConfig": {"searches": ["_tcp.example.com"]}}
     assert judge(lenient, **odd) == []
     assert judge(strict, **odd) != []

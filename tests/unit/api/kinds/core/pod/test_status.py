@@ -2,8 +2,8 @@
 
 import pytest
 
-from mockkube.api.kinds.core.pod.containers.containers import ContainerRules
-from mockkube.api.kinds.core.pod.options import PodRules
+from mockkube.api.kinds.core.pod.containers.containers import ContainerValidationOptions
+from mockkube.api.kinds.core.pod.options import PodValidationOptions
 from mockkube.api.kinds.core.pod.status import validate_pod_status
 from mockkube.features.capabilities import Capabilities
 
@@ -20,7 +20,7 @@ def pod(status, **spec):
     }
 
 
-def judge(status, before=None, rules=PodRules(), gates=(), **spec):  # noqa: B008 - frozen
+def judge(status, before=None, rules=PodValidationOptions(), gates=(), **spec):  # noqa: B008 - frozen
     caps = Capabilities(gates=frozenset(gates))
     errors = validate_pod_status(pod(status, **spec), pod(before or {}, **spec), rules, caps)
     return [str(error).partition(" (e.g.")[0] for error in errors]
@@ -133,7 +133,7 @@ def test_a_bound_pod_is_not_nominated_elsewhere():
 
 
 RESTARTED = ["status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state"]
-OLD = PodRules(containers=ContainerRules(restart_rules=False, restart_all=False))
+OLD = PodValidationOptions(containers=ContainerValidationOptions(restart_rules=False, restart_all_containers=False))
 
 
 def container(**fields):
@@ -143,11 +143,11 @@ def container(**fields):
 @pytest.mark.parametrize(
     ("rules", "spec", "says"),
     [
-        pytest.param(PodRules(), {}, RESTARTED, id="never"),
-        pytest.param(PodRules(), {"restartPolicy": "OnFailure"}, [], id="on failure"),
-        pytest.param(PodRules(), container(restartPolicy="Always"), [], id="always, by its own policy"),
+        pytest.param(PodValidationOptions(), {}, RESTARTED, id="never"),
+        pytest.param(PodValidationOptions(), {"restartPolicy": "OnFailure"}, [], id="on failure"),
+        pytest.param(PodValidationOptions(), container(restartPolicy="Always"), [], id="always, by its own policy"),
         pytest.param(
-            PodRules(),
+            PodValidationOptions(),
             container(
                 restartPolicy="Never",
                 restartPolicyRules=[{"action": "Restart", "exitCodes": {"operator": "In", "values": [1]}}],
@@ -156,7 +156,7 @@ def container(**fields):
             id="by its own rule",
         ),
         pytest.param(
-            PodRules(),
+            PodValidationOptions(),
             container(
                 restartPolicy="Never",
                 restartPolicyRules=[{"action": "Restart", "exitCodes": {"operator": "NotIn", "values": [1]}}],
@@ -187,7 +187,7 @@ def test_addresses_stored_in_an_old_form_stay():
 def test_digests_of_images_are_judged_behind_their_gate():
     status = {"containerStatuses": [{"name": "c", "volumeMounts": [{"volumeStatus": {"image": {}}}]}]}
     assert judge(status) == []
-    assert judge(status, rules=PodRules(image_digests=True)) == [
+    assert judge(status, rules=PodValidationOptions(image_digests=True)) == [
         "status.containerStatuses[0].volumeMounts[0].volumeStatus.imageVolumeStatus.imageRef: "
         "Required value: imageRef must not be empty"
     ]

@@ -11,7 +11,7 @@ from mockkube.api.kinds.core.pod.template import (
 )
 from mockkube.api.strategy import Judge
 from mockkube.features.capabilities import Capabilities
-from mockkube.proposals.lending import extensions_for
+from mockkube.proposals.lending import make_validation_extensions
 
 JUDGE = Judge(Capabilities(), datetime(2026, 1, 1, tzinfo=UTC))
 AT = "spec.template"
@@ -45,7 +45,7 @@ def test_a_template_has_no_ephemeral_containers():
 
 def test_a_template_that_compared_before_may_go_on():
     new, old = template(**COMPARES), template()
-    update = partial(validate_pod_template_update, extensions=extensions_for(JUDGE.caps.version))
+    update = partial(validate_pod_template_update, extensions=make_validation_extensions(JUDGE.caps.version))
     assert [error.field for error in update(new, old, AT, JUDGE)] == ["spec.template.spec.tolerations[0].operator"]
     assert update(new, new, AT, JUDGE) == []
     assert update(new, None, AT, JUDGE) != []

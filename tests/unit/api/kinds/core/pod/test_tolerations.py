@@ -3,13 +3,13 @@
 import pytest
 
 from mockkube.api.fields import invalid, not_supported
-from mockkube.api.kinds.core.pod.tolerations import validate_added_tolerations, validate_tolerations
+from mockkube.api.kinds.core.pod.tolerations import validate_only_added_tolerations, validate_tolerations
 from mockkube.api.validation.extensions import (
     NO_EXTENSIONS,
     Extensions,
     FieldRule,
     OperatorRule,
-    unsupported_toleration,
+    reject_toleration_operator,
 )
 
 
@@ -71,7 +71,7 @@ def accept_digits(toleration, at):
     return [] if value.isdigit() else [invalid(f"{at}.value", value, "digits only")]
 
 
-DIGITS = Extensions(tolerations={"Digits": OperatorRule("DigitGate", accept_digits, unsupported_toleration)})
+DIGITS = Extensions(tolerations={"Digits": OperatorRule("DigitGate", accept_digits, reject_toleration_operator)})
 
 
 def test_an_operator_of_a_proposal_is_judged_by_its_own_rule_where_its_gate_allows():
@@ -110,4 +110,4 @@ OLD = [{"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeco
     ],
 )
 def test_tolerations_of_a_live_pod_are_only_added_to(new, refused):
-    assert bool(validate_added_tolerations(new, OLD, "t")) is refused
+    assert bool(validate_only_added_tolerations(new, OLD, "t")) is refused

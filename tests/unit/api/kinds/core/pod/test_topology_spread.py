@@ -3,16 +3,16 @@
 import pytest
 
 from mockkube.api.kinds.core.pod.topology_spread import (
-    SpreadRules,
-    merged_keys_are_invalid,
-    separate_keys_are_invalid,
+    SpreadValidationOptions,
+    has_invalid_merged_keys,
+    has_invalid_unmerged_keys,
     validate_topology_spread,
 )
 
 GOOD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
 
 
-def judge(*constraints, rules=SpreadRules()):  # noqa: B008 - frozen
+def judge(*constraints, rules=SpreadValidationOptions()):  # noqa: B008 - frozen
     return [str(error) for error in validate_topology_spread(constraints, "c", rules)]
 
 
@@ -58,14 +58,14 @@ BOTH = {**GOOD, "matchLabelKeys": ["a"], "labelSelector": {"matchExpressions": [
 
 def test_a_merged_key_may_be_in_the_selector_a_separate_one_may_not():
     assert judge(BOTH) == []
-    assert judge(BOTH, rules=SpreadRules(keys_merged=False)) == [
+    assert judge(BOTH, rules=SpreadValidationOptions(merge_label_keys=False)) == [
         'c[0].matchLabelKeys[0]: Invalid value: "a": exists in both matchLabelKeys and labelSelector'
     ]
-    assert separate_keys_are_invalid([BOTH])
-    assert not merged_keys_are_invalid([BOTH])
+    assert has_invalid_unmerged_keys([BOTH])
+    assert not has_invalid_merged_keys([BOTH])
 
 
 def test_a_selector_stored_broken_stays():
     broken = {**GOOD, "labelSelector": {"matchLabels": {"a b": "c"}}}
     assert judge(broken)
-    assert judge(broken, rules=SpreadRules(allow_invalid_selector=True)) == []
+    assert judge(broken, rules=SpreadValidationOptions(allow_invalid_selector=True)) == []

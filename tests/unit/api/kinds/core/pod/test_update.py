@@ -3,8 +3,12 @@
 import pytest
 
 from mockkube.api.kinds.core.pod.affinity import REQUIRED
-from mockkube.api.kinds.core.pod.options import PodRules
-from mockkube.api.kinds.core.pod.update import validate_ephemeral_update, validate_new_pod, validate_pod_update
+from mockkube.api.kinds.core.pod.options import PodValidationOptions
+from mockkube.api.kinds.core.pod.update import (
+    validate_ephemeral_containers_update,
+    validate_pod_create,
+    validate_pod_update,
+)
 
 CONTAINER = {"name": "c", "image": "i", "imagePullPolicy": "Always", "terminationMessagePolicy": "File"}
 SPEC = {
@@ -24,7 +28,7 @@ def pod(_without=(), _annotations=None, **spec):
     return {"metadata": {**meta, "annotations": _annotations} if _annotations else meta, "spec": merged}
 
 
-def judge(new, old, rules=PodRules()):  # noqa: B008 - frozen
+def judge(new, old, rules=PodValidationOptions()):  # noqa: B008 - frozen
     errors = [str(error).partition("\n")[0] for error in validate_pod_update(new, old, rules)]
     return list(dict.fromkeys(errors))
 
@@ -137,14 +141,15 @@ def test_this_may_not_change(new, old, says):
 
 
 def test_a_refused_change_lists_what_may_change_and_shows_the_difference():
-    errors = validate_pod_update(pod(hostname="h"), pod(), PodRules())
+    errors = validate_pod_update(pod(hostname="h"), pod(), PodValidationOptions())
     assert errors[-1].detail.split("\n", 1)[0].endswith("(allow it to be set to 1 if it was previously negative)")
     assert '\n- "Hostname": "",\n+ "Hostname": "h",\n' in errors[-1].detail
 
 
 def test_an_image_is_not_taken_away():
     fields = [
-        error.field for error in validate_pod_update(pod(containers=[{**CONTAINER, "image": ""}]), pod(), PodRules())
+        error.field
+        for error in validate_pod_update(pod(containers=[{**CONTAINER, "image": ""}]), pod(), PodValidationOptions())
     ]
     assert fields == ["spec.containers[0].image"] * 2
 
@@ -187,7 +192,7 @@ def test_an_image_is_not_taken_away():
     ],
 )
 def test_a_new_pod(new, says):
-    assert [str(error) for error in validate_new_pod(new, PodRules())] == says
+    assert [str(error) for error in validate_pod_create(new, PodValidationOptions())] == says
 
 
 EPHEMERAL = {**CONTAINER, "name": "e"}
@@ -196,16 +201,20 @@ EPHEMERAL = {**CONTAINER, "name": "e"}
 def test_ephemeral_containers_are_only_added_to():
     old = pod(ephemeralContainers=[EPHEMERAL])
     assert (
-        validate_ephemeral_update(pod(ephemeralContainers=[EPHEMERAL, {**EPHEMERAL, "name": "f"}]), old, PodRules())
+        validate_ephemeral_containers_update(
+            pod(ephemeralContainers=[EPHEMERAL, {**EPHEMERAL, "name": "f"}]), old, PodValidationOptions()
+        )
         == []
     )
-    (removed,) = validate_ephemeral_update(pod(), old, PodRules())
+    (removed,) = validate_ephemeral_containers_update(pod(), old, PodValidationOptions())
     assert removed.detail == 'existing ephemeral containers "e" may not be removed\n'
-    (changed,) = validate_ephemeral_update(pod(ephemeralContainers=[{**EPHEMERAL, "image": "x"}]), old, PodRules())
+    (changed,) = validate_ephemeral_containers_update(
+        pod(ephemeralContainers=[{**EPHEMERAL, "image": "x"}]), old, PodValidationOptions()
+    )
     assert changed.detail.startswith('existing ephemeral containers "e" may not be changed\n@@')
 
 
 def test_a_static_pod_takes_no_ephemeral_containers():
     old = pod(_annotations={"kubernetes.io/config.mirror": "x"}, nodeName="n")
-    (error,) = validate_ephemeral_update(old, old, PodRules())
+    (error,) = validate_ephemeral_containers_update(old, old, PodValidationOptions())
     assert str(error) == ": Forbidden: static pods do not support ephemeral containers"

@@ -100,14 +100,14 @@ def test_an_address_is_kept(judge):
 def test_another_type_drops_what_the_old_one_had(judge):
     old = service(type="NodePort", ports=[port(80, nodePort=30000)], externalTrafficPolicy="Cluster")
     new = service(ports=[port(80, nodePort=30000)], externalTrafficPolicy="Cluster")
-    STRATEGY.prepare_update(new, old, judge())
+    STRATEGY.prepare_for_update(new, old, judge())
     assert "nodePort" not in new["spec"]["ports"][0]
     assert "externalTrafficPolicy" not in new["spec"]
 
 
 def test_a_name_from_outside_needs_no_address(judge):
     new = service(type="ExternalName", externalName="a.b")
-    STRATEGY.prepare_update(new, service(), judge())
+    STRATEGY.prepare_for_update(new, service(), judge())
     assert not {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} & new["spec"].keys()
 
 
@@ -135,7 +135,7 @@ def test_only_a_load_balancer_reports_addresses(judge):
 
 def test_what_has_no_effect_is_warned_of(judge):
     obj = service(clusterIP="None", clusterIPs=["None"], externalIPs=["1.2.3.4"], sessionAffinity="ClientIP")
-    assert STRATEGY.warn_create(obj, judge()) == [
+    assert STRATEGY.warnings_on_create(obj, judge()) == [
         "spec.externalIPs is ignored for headless services",
         "spec.SessionAffinity is ignored for headless services",
     ]

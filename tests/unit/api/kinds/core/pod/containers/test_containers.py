@@ -3,19 +3,21 @@
 import pytest
 
 from mockkube.api.kinds.core.pod.containers.containers import (
-    ContainerRules,
+    ContainerValidationOptions,
     Surroundings,
     validate_containers,
     validate_ephemeral_containers,
     validate_init_containers,
 )
-from mockkube.api.kinds.core.pod.containers.probes import HandlerRules
+from mockkube.api.kinds.core.pod.containers.probes import HandlerValidationContext
 
 GOOD = {"name": "c", "image": "i", "imagePullPolicy": "Always", "terminationMessagePolicy": "File", "resources": {}}
 
 
 def around(restart_policy="Always", **rules):
-    return Surroundings(ContainerRules(**rules), {}, (), HandlerRules(30, None), restart_policy, True)
+    return Surroundings(
+        ContainerValidationOptions(**rules), {}, (), HandlerValidationContext(30, None), restart_policy, True
+    )
 
 
 def ordinary(*containers, **kwargs):

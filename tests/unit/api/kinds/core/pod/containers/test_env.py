@@ -3,7 +3,7 @@
 import pytest
 
 from mockkube.api.kinds.core.pod.containers.env import (
-    EnvRules,
+    EnvValidationOptions,
     validate_env,
     validate_env_from,
     validate_field_reference,
@@ -11,7 +11,7 @@ from mockkube.api.kinds.core.pod.containers.env import (
 )
 
 
-def judge(variable, rules=EnvRules()):  # noqa: B008 - frozen
+def judge(variable, rules=EnvValidationOptions()):  # noqa: B008 - frozen
     return [
         f"{error.field}: {error.message.partition(' (e.g.')[0]}" for error in validate_env([variable], "env", rules)
     ]
@@ -67,7 +67,7 @@ def test_variables(variable, says):
 
 
 def test_strict_names_where_relaxed_ones_are_not_known():
-    rules = EnvRules(relaxed_names=False, files=False)
+    rules = EnvValidationOptions(relaxed_names=False, files=False)
     assert judge({"name": "1a"}, rules)[0].startswith('env[0].name: Invalid value: "1a": a valid environment variable')
     assert judge(source(), rules)[0].endswith("`configMapKeyRef` or `secretKeyRef`")
 
@@ -132,7 +132,7 @@ def test_a_reference_in_a_volume_names_the_container():
 
 def test_whole_config_maps_and_secrets():
     sources = [{"configMapRef": {"name": "a"}, "secretRef": {}}, {"prefix": "="}]
-    assert [error.field for error in validate_env_from(sources, "from", EnvRules())] == [
+    assert [error.field for error in validate_env_from(sources, "from", EnvValidationOptions())] == [
         "from[0].secretRef.name",
         "from",
         "from[1].prefix",

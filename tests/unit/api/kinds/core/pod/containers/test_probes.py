@@ -2,9 +2,9 @@
 
 import pytest
 
-from mockkube.api.kinds.core.pod.containers.probes import HandlerRules, validate_lifecycle, validate_probes
+from mockkube.api.kinds.core.pod.containers.probes import HandlerValidationContext, validate_lifecycle, validate_probes
 
-RULES = HandlerRules(grace_seconds=30, os="linux")
+RULES = HandlerValidationContext(grace_seconds=30, os="linux")
 TCP = {"tcpSocket": {"port": 80}, "successThreshold": 1}
 
 
@@ -78,7 +78,7 @@ def test_readiness_has_no_grace_of_its_own_but_may_ask_for_several_successes():
     ],
 )
 def test_sleep_ends_before_the_grace(seconds, zero, refused):
-    rules = HandlerRules(30, None, allow_zero_sleep=zero)
+    rules = HandlerValidationContext(30, None, allow_zero_sleep=zero)
     assert bool(lifecycle({"preStop": {"sleep": {"seconds": seconds}}}, rules)) is refused
 
 
@@ -101,4 +101,4 @@ def test_sleep_ends_before_the_grace(seconds, zero, refused):
     ],
 )
 def test_signals_depend_on_the_operating_system(os, signal, says):
-    assert lifecycle({"stopSignal": signal}, HandlerRules(30, os)) == says
+    assert lifecycle({"stopSignal": signal}, HandlerValidationContext(30, os)) == says

@@ -3,13 +3,13 @@
 import pytest
 
 from mockkube.api.kinds.core.pod.containers.profiles import (
-    APP_ARMOR,
-    SECCOMP_CONTAINER,
-    SECCOMP_POD,
-    app_armor_field,
+    APP_ARMOR_ANNOTATION_PREFIX,
+    SECCOMP_CONTAINER_ANNOTATION_PREFIX,
+    SECCOMP_POD_ANNOTATION,
+    to_app_armor_field,
     validate_app_armor_profile,
     validate_profile_annotations,
-    validate_profiles_agree,
+    validate_profiles_match,
     validate_seccomp_profile,
 )
 
@@ -63,11 +63,19 @@ SPEC = {"containers": [{"name": "c", "securityContext": {"seccompProfile": {"typ
 @pytest.mark.parametrize(
     ("annotations", "fields"),
     [
-        pytest.param({SECCOMP_POD: "runtime/default"}, [], id="known"),
-        pytest.param({SECCOMP_POD: "odd"}, [f"a.{SECCOMP_POD}"], id="unknown for the pod"),
-        pytest.param({f"{SECCOMP_CONTAINER}c": "localhost/../x"}, [f"a.{SECCOMP_CONTAINER}c"], id="file that climbs"),
-        pytest.param({f"{APP_ARMOR}c": "localhost/x"}, [], id="AppArmor"),
-        pytest.param({f"{APP_ARMOR}d": "odd"}, [f"a[{APP_ARMOR}d]"] * 2, id="AppArmor for nobody, unknown too"),
+        pytest.param({SECCOMP_POD_ANNOTATION: "runtime/default"}, [], id="known"),
+        pytest.param({SECCOMP_POD_ANNOTATION: "odd"}, [f"a.{SECCOMP_POD_ANNOTATION}"], id="unknown for the pod"),
+        pytest.param(
+            {f"{SECCOMP_CONTAINER_ANNOTATION_PREFIX}c": "localhost/../x"},
+            [f"a.{SECCOMP_CONTAINER_ANNOTATION_PREFIX}c"],
+            id="file that climbs",
+        ),
+        pytest.param({f"{APP_ARMOR_ANNOTATION_PREFIX}c": "localhost/x"}, [], id="AppArmor"),
+        pytest.param(
+            {f"{APP_ARMOR_ANNOTATION_PREFIX}d": "odd"},
+            [f"a[{APP_ARMOR_ANNOTATION_PREFIX}d]"] * 2,
+            id="AppArmor for nobody, unknown too",
+        ),
     ],
 )
 def test_profiles_as_annotations(annotations, fields):
@@ -75,8 +83,8 @@ def test_profiles_as_annotations(annotations, fields):
 
 
 def test_annotation_and_field_say_the_same():
-    assert validate_profiles_agree({f"{SECCOMP_CONTAINER}c": "docker/default"}, SPEC, "spec") == []
-    (error,) = validate_profiles_agree({f"{SECCOMP_CONTAINER}c": "unconfined"}, SPEC, "spec")
+    assert validate_profiles_match({f"{SECCOMP_CONTAINER_ANNOTATION_PREFIX}c": "docker/default"}, SPEC, "spec") == []
+    (error,) = validate_profiles_match({f"{SECCOMP_CONTAINER_ANNOTATION_PREFIX}c": "unconfined"}, SPEC, "spec")
     assert str(error) == (
         "spec.containers[0].securityContext.seccompProfile.type: Forbidden: "
         "seccomp type in annotation and field must match"
@@ -88,8 +96,8 @@ def test_the_profile_of_the_pod_stands_for_its_containers():
         "securityContext": {"appArmorProfile": {"type": "Localhost", "localhostProfile": "x"}},
         "containers": [{"name": "c"}],
     }
-    assert validate_profiles_agree({f"{APP_ARMOR}c": "localhost/x"}, spec, "spec") == []
-    (error,) = validate_profiles_agree({f"{APP_ARMOR}c": "localhost/y"}, spec, "spec")
+    assert validate_profiles_match({f"{APP_ARMOR_ANNOTATION_PREFIX}c": "localhost/x"}, spec, "spec") == []
+    (error,) = validate_profiles_match({f"{APP_ARMOR_ANNOTATION_PREFIX}c": "localhost/y"}, spec, "spec")
     assert error.detail == "apparmor profile in annotation and field must match"
 
 
@@ -104,4 +112,4 @@ def test_the_profile_of_the_pod_stands_for_its_containers():
     ],
 )
 def test_an_annotation_stands_for_a_field(annotation, field):
-    assert app_armor_field(annotation) == field
+    assert to_app_armor_field(annotation) == field

@@ -5,7 +5,7 @@ import pytest
 from mockkube.api.kinds.core.pod.containers.resources import (
     validate_container_resources,
     validate_pod_resources,
-    validate_quantity,
+    validate_resource_quantity,
 )
 
 
@@ -122,4 +122,4 @@ def test_a_claim_of_a_pod_without_claims_is_told_so():
 
 
 def test_parts_of_a_byte_are_only_warned_of():
-    assert validate_quantity("memory", "100m", "r") == []
+    assert validate_resource_quantity("memory", "100m", "r") == []

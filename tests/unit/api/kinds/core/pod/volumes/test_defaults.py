@@ -1,6 +1,6 @@
 import pytest
 
-from mockkube.api.kinds.core.pod.volumes.defaults import default_persistent_source, default_volume
+from mockkube.api.kinds.core.pod.volumes.defaults import default_persistent_volume_source, default_volume
 from mockkube.features.capabilities import Capabilities
 
 
@@ -32,7 +32,7 @@ SCALE_IO = {"storageMode": "ThinProvisioned", "fsType": "xfs"}
 def test_sources_are_alike_in_pods_and_in_persistent_volumes(source, given, filled):
     assert defaulted({"name": "v", source: dict(given)})[source] == filled
     spec = {"capacity": {}, source: dict(given)}
-    default_persistent_source(spec)
+    default_persistent_volume_source(spec)
     assert spec == {"capacity": {}, source: filled}
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from mockkube.api.kinds.core.pod.volumes.projected import (
     check_downward_api,
-    has_free_token_path,
-    misses_service_account,
+    has_invalid_token_path,
     validate_projected,
+    validate_token_service_account,
 )
 
 
@@ -91,14 +91,14 @@ def test_a_token_path_that_climbs_stays_where_it_was_stored():
     source = {"serviceAccountToken": {**TOKEN, "path": "../token"}}
     assert judge(source) == ["p.path: Invalid value: \"../token\": must not contain '..'"]
     assert judge(source, allow_any_token_path=True) == []
-    assert has_free_token_path([{"projected": {"sources": [source]}}])
+    assert has_invalid_token_path([{"projected": {"sources": [source]}}])
 
 
 def test_a_pod_without_a_service_account_gets_no_token():
     spec = {"volumes": [{"name": "v", "projected": {"sources": [{"serviceAccountToken": TOKEN}]}}]}
-    (error,) = misses_service_account(spec, "spec")
+    (error,) = validate_token_service_account(spec, "spec")
     assert error.field == "spec.volumes[0].projected.sources[0].serviceAccountToken"
-    assert misses_service_account({**spec, "serviceAccountName": "a"}, "spec") == []
+    assert validate_token_service_account({**spec, "serviceAccountName": "a"}, "spec") == []
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def says(errors):
             id="iSCSI",
         ),
         pytest.param(
-            sources.iscsi_check_for("v" * 60),
+            sources.make_iscsi_volume_check("v" * 60),
             {"targetPortal": "10.0.0.1:3260", "iqn": "iqn.2020-01.a.b:c", "initiatorName": "iqn.2020-01.a.b:c"},
             [
                 's.targetportal: Invalid value: "10.0.0.1:3260": Total length of <volume name>:<iscsi.targetPortal> '
@@ -103,13 +103,13 @@ def says(errors):
             id="azure disk",
         ),
         pytest.param(
-            sources.check_azure_file_volume,
+            sources.check_azure_file_persistent_volume,
             {"secretName": "s", "shareName": "s", "secretNamespace": ""},
             ["s.secretNamespace: Required value"],
             id="azure share without a namespace",
         ),
         pytest.param(
-            sources.check_glusterfs_volume,
+            sources.check_glusterfs_persistent_volume,
             {"endpoints": "e", "path": "p", "endpointsNamespace": ""},
             [
                 's.endpointsNamespace: Invalid value: "": '
@@ -118,13 +118,13 @@ def says(errors):
             id="glusterfs without a namespace",
         ),
         pytest.param(
-            sources.check_cinder_volume,
+            sources.check_cinder_persistent_volume,
             {"volumeID": "v", "secretRef": {"name": "s"}},
             ["s.secretRef.namespace: Required value"],
             id="secret without a namespace",
         ),
         pytest.param(
-            sources.check_csi_volume,
+            sources.check_csi_persistent_volume,
             {"driver": "a" * 64, "nodeStageSecretRef": {}, "nodePublishSecretRef": {"name": "A"}},
             [
                 "s.driver: Too long: may not be more than 63 bytes",
@@ -149,7 +149,7 @@ def says(errors):
         ),
         pytest.param(sources.check_local, {}, ["s.path: Required value"], id="local disk"),
         pytest.param(
-            sources.check_git,
+            sources.check_git_repo,
             {"directory": "/a"},
             ["s.repository: Required value", 's.directory: Invalid value: "/a": must be a relative path'],
             id="checkout",

@@ -1,4 +1,5 @@
-"""The walk-through of docs/proposals.md: a proposal of one's own, made and asked as it is written there."""
+"""Run the files and commands of docs/how-to/write-a-proposal.md and docs/proposals.md as they are written there."""
+
 
 import os
 import re
@@ -8,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).parents[3]
-_PAGE = (TOP / "docs" / "proposals.md").read_text()
-_WALK = _PAGE[_PAGE.index("## A proposal of your own") :]
+TOP = Path(__file__).parents[2]
+_WALK = "".join((TOP / "docs" / page).read_text() for page in ("how-to/write-a-proposal.md", "proposals.md"))
 _COMMANDS = [
     (command, shown)
     for block in re.findall(r"```console\n(.*?)```", _WALK, re.S)
@@ -21,13 +21,13 @@ pytestmark = pytest.mark.heavy  # starts processes that explore
 
 
 def _named(kind: str) -> dict[str, str]:
-    """Return the blocks of a kind, by the name of the file that the text before them gives."""
+    """Return the blocks of a language by the name of the file that the text before them gives."""
     return dict(re.findall(rf"`([\w/.]+)`[^`]*:\n\n```{kind}\n(.*?)```", _WALK, re.S))
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the files of the page."""
+    """Directory with the files of the pages."""
     place = tmp_path_factory.mktemp("walk")
     for name, text in {**_named("python"), **_named("yaml")}.items():
         (place / name).write_text(text)
@@ -42,7 +42,7 @@ def _write_command(place: Path) -> None:
     command.chmod(0o755)
 
 
-def test_the_walk_has_its_parts() -> None:
+def test_the_pages_have_files_and_commands() -> None:
     assert list(_named("python")) == ["prefix.py", "quiet.py"]
     assert list(_named("yaml")) == ["prefix.yaml", "rollout.yaml", "quiet.yaml"]
     assert [command.partition(".py ")[2].split()[0] for command, _ in _COMMANDS] == [
@@ -51,7 +51,7 @@ def test_the_walk_has_its_parts() -> None:
 
 
 @pytest.mark.parametrize(("command", "shown"), _COMMANDS, ids=[command for command, _ in _COMMANDS])
-def test_what_is_typed_answers_what_is_written(place: Path, command: str, shown: str) -> None:
+def test_a_command_prints_the_output_of_the_page(place: Path, command: str, shown: str) -> None:
     path = f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(TOP), "COLUMNS": "200"}
     done = subprocess.run(command, shell=True, cwd=place, env=environment, capture_output=True, text=True)
