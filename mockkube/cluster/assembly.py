@@ -1,7 +1,7 @@
-"""A cluster: the store, the API server and the socket, put together in the order that damages nothing.
+"""A cluster in real or virtual time: lock, socket, stores and control plane, started in an order that leaves no traces.
 
-What can refuse (the lock, the port) is asked before anything is written; what was started is stopped in reverse, within
-a second. What the mode does not need is imported late.
+What can fail for reasons of the machine (lock, port) comes before anything is written; everything started is stopped in
+reverse order, within a second. Modules that a mode does not need are imported late.
 """
 
 import asyncio
@@ -51,14 +51,14 @@ if TYPE_CHECKING:
     from mockkube.cluster.fleet import Fleet
     from mockkube.cluster.interior import Interior
 
+# Ephemeral clusters without a name that may run at the same time.
 UNNAMED_MAX: Final = 1000
-"""Ephemeral clusters without a name of their own that run at once."""
 _LOG: Final = logging.getLogger("mockkube.cluster")
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Where a cluster that answers is found."""
+    """Addresses and credentials of a running cluster."""
 
     name: str
     url: str
@@ -67,7 +67,7 @@ class Running:
     ca_file: Path | None = None
 
     def as_ready_file(self) -> str:
-        """Return what `--ready-file` holds."""
+        """Return the content of the file given by `--ready-file`."""
         fields = {
             "url": self.url,
             "token": self.token,
@@ -79,9 +79,9 @@ class Running:
 
 
 class Cluster:
-    """One cluster: entering starts it and returns where it is, leaving stops it.
+    """One cluster: entering starts it and returns its address, leaving stops it.
 
-    Entering raises ConfigurationError or StartError, and then nothing of it runs and no file of the user has changed.
+    Entering raises ConfigurationError or StartError; then nothing of it runs, and no file of the user has changed.
     """
 
     def __init__(
@@ -94,8 +94,8 @@ class Cluster:
         build: Callable[[Surroundings], Server] | None = None,
     ) -> None:
         self._directory = directory
+        # Real time, for certificates and files, also when the cluster runs in virtual time.
         self._machine = clock or RealClock()
-        """What certificates and files go by, whatever time it is in the cluster."""
         self._clock = clock or (VirtualClock() if configuration.clock == VIRTUAL else self._machine)
         virtual = isinstance(self._clock, VirtualClock)
         self._configuration = replace(configuration, clock=VIRTUAL if virtual else REAL)
@@ -140,6 +140,7 @@ class Cluster:
         await interior.follow(stack)
         running = _running(url_of(listening, tls=configuration.tls), credentials, directory)
         await self._announce(stack, running, credentials, fleet)
+        # In the background: the CRD costs a part of the start that most users need not wait for.
         if "kubelets" not in configuration.without:
             group = await stack.enter_async_context(asyncio.TaskGroup())
             stack.callback(group.create_task(_define_stages(server), name="stages").cancel)
@@ -147,7 +148,7 @@ class Cluster:
         return running
 
     def _lock(self, stack: AsyncExitStack) -> StateLock:
-        """Lock the state directory; ephemeral clusters that nobody named are `default`, `default-2`, and so on."""
+        """Lock the state directory; unnamed ephemeral clusters are `default`, `default-2`, and so on."""
         free = self._configuration.ephemeral and "name" not in self._configuration.given
         first = self._directory
         for number in range(2, UNNAMED_MAX + 1):
@@ -182,7 +183,7 @@ class Cluster:
     async def _interior(
         self, stack: AsyncExitStack, store: Store, credentials: Credentials, listening: socket.socket
     ) -> "Interior":
-        """Return the control API, open, and the components, not started."""
+        """Return the control plane with the control API started, the components not."""
         from mockkube.cluster.front import Fronts, Street
         from mockkube.cluster.interior import Basis, Interior
 
@@ -204,7 +205,7 @@ class Cluster:
     async def _announce(
         self, stack: AsyncExitStack, running: Running, credentials: Credentials, fleet: "Fleet"
     ) -> None:
-        """Tell everybody who waits: the own kubeconfig, the user's, the record for other commands, the ready file."""
+        """Write kubeconfig, user's kubeconfig, record for other commands, and ready file."""
         configuration, directory = self._configuration, self._directory
         own = render(Access(configuration.name, running.url, credentials.certificates, running.token))
         record = RunningRecord(
@@ -225,12 +226,13 @@ class Cluster:
         stack.push_async_callback(contexts.remove_all)
         if configuration.kubeconfig is not None:
             await contexts.add(configuration.kubeconfig, set_context=configuration.set_context)
+        # Last: whoever waits for this file expects everything else to be in place.
         if configuration.ready_file is not None:
             _write_ready_file(stack, configuration.ready_file, running.as_ready_file())
 
 
 async def _define_stages(server: Server) -> None:
-    """Serve the kind by which users tell how nodes and pods live; nobody waits for it."""
+    """Create the CRD of KWOK stages."""
     from mockkube.kubelet.stages.definition import DEFINITION
 
     try:

@@ -87,12 +87,12 @@ class ClusterConfiguration:
 
     @property
     def ephemeral(self) -> bool:
-        """Whether nothing outlives the process."""
+        """True if the cluster leaves nothing behind its process."""
         return self.db == MEMORY
 
     @property
     def loopback(self) -> bool:
-        """Whether only this machine can reach the server."""
+        """True if only this machine can reach the server."""
         return self.bind == "::1" or self.bind.startswith("127.")
 
     @property

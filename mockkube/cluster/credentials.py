@@ -51,7 +51,7 @@ def authenticator_of(configuration: ClusterConfiguration, token: str) -> "Authen
     from mockkube.apiserver.http.authentication import Authenticator
     from mockkube.apiserver.identity.user import ANONYMOUS, UNSECURED, User
 
-    # kubectl sends no credentials over plain HTTP, so a token that is not asked for cannot be demanded there
+    # kubectl sends no credentials over plain HTTP, so only a token that the user configured can be required there
     open_to_all = not configuration.tls and configuration.token is None
     admin = User(ADMIN, groups=(MASTERS,))
     return Authenticator({token: admin}, anonymous=UNSECURED if open_to_all else ANONYMOUS)

@@ -1,4 +1,4 @@
-"""The components of a cluster beside its API servers: each started, stopped and built anew as it is asked for."""
+"""Start, stop and restart the components that are no API servers."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from mockkube.features.components import KUBELET
 
 
 class Crew:
-    """Every component that is no API server."""
+    """Runners of all components that are no API servers."""
 
     def __init__(
         self, workshop: Workshop, stage: Stage, control: ControlPlane, *, failed: Callable[[str], None]
@@ -20,14 +20,14 @@ class Crew:
         self.workshop = workshop
         self._stage = stage
         self._control = control
+        # Called with the name of a component that failed, so that it is retried later.
         self._told = failed
-        """Called with the name of one that has failed: it is to be followed again after a while."""
         self._runners: dict[str, Runner] = {}
         self._failures: dict[str, str] = {}
         self._fallen: dict[str, None] = {}
 
     async def follow(self, name: str, asked: Asked | None) -> None:
-        """Have a component do what it is asked, or be gone."""
+        """Run a component with this spec; stop and forget it without one."""
         self._failures.pop(name, None)
         if asked is None:
             if name in self._runners:
@@ -53,24 +53,26 @@ class Crew:
         self._told(name)
 
     async def clear(self) -> None:
-        """End what has failed: it is built anew later."""
-        fallen, self._fallen = self._fallen, {}
-        for name in filter(self._runners.__contains__, fallen):
+        """Stop components that failed; they are built again when their spec is applied."""
+        # Not in the failure handler: that runs inside a step of the worker that failed.
+        failed_names, self._fallen = self._fallen, {}
+        for name in filter(self._runners.__contains__, failed_names):
             await self._runners[name].stop()
 
     async def stop(self) -> None:
-        """Stop all; each starts again when it is followed."""
+        """Stop all components."""
         for runner in reversed(self._runners.values()):
             await runner.stop()
 
     def _owned_by(self, component: str) -> Callable[[str], bool]:
-        """Return whether a node is a kubelet's: one that has its own is not the fleet's."""
+        """Return a function that returns whether this component simulates the kubelet of a node."""
         own = component.partition(".")[2]
         resource = self._control.resource("components")
+        # Looked up each time: a component `kubelet.NODE` may be created or deleted while this runs.
         return lambda node: node == own if own else resource.record("", f"{KUBELET}.{node}") is None
 
     def doing(self, name: str, asked: Asked) -> Doing:
-        """Return what a component does that is to run."""
+        """Return the state of a component that is to run."""
         if name in self._failures:
             return Doing(running=False, reason="Failed", message=self._failures[name])
         loops = tuple(self.workshop.loops(name))

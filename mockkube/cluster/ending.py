@@ -1,4 +1,4 @@
-"""Ending a cluster from another process, and undoing what one that was killed has left behind."""
+"""Stop a cluster from another process, and clean up after one that was killed."""
 
 import os
 import signal
@@ -14,9 +14,9 @@ POLL_SECONDS: Final = 0.02
 
 
 async def end(directory: StateDirectory, *, clock: Clock, wait_seconds: float) -> bool:
-    """Stop the cluster and return True, False if it was not running; TimeoutError if it does not end in time.
+    """Stop the cluster; return whether it was running. TimeoutError if it does not stop in time.
 
-    Either way its entries are gone from the kubeconfigs they were merged into.
+    In both cases its entries are removed from the user's kubeconfigs.
     """
     pid = directory.holder()
     if pid is None:
@@ -37,6 +37,7 @@ async def end(directory: StateDirectory, *, clock: Clock, wait_seconds: float) -
 
 def _signal(directory: StateDirectory, pid: int) -> None:
     try:
+        # 0: another process has just locked the directory and has not written its pid yet; the caller waits.
         if pid:  # 0: somebody is just starting it, and has not signed yet
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)

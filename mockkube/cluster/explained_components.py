@@ -1,4 +1,4 @@
-"""Components of a cluster as `explain` needs them."""
+"""Convert components to the form that `explain` needs."""
 
 from collections.abc import Mapping
 
@@ -10,12 +10,12 @@ from mockkube.features.components import API_SERVER
 
 
 def standing_of(settings: Settings) -> Standing:
-    """Return a component as it is told to be."""
+    """Return one component with its version and gates."""
     return Standing(settings.component, settings.capabilities(), settings.feature_gates)
 
 
 def team_of(components: Mapping[str, Asked], idle: Mapping[str, str]) -> Team:
-    """Return the components that the control API has, and why some of them do nothing."""
+    """Return all components of the control API, with the reasons of those that are idle."""
     members = {}
     for name, asked in components.items():
         server = components.get(asked.server or name, components[API_SERVER]).settings

@@ -94,7 +94,7 @@ class Fault:
 
     @property
     def exhausted(self) -> bool:
-        """Whether its count is reached."""
+        """True if the fault was injected as often as its count allows."""
         return self.count is not None and self.injected >= self.count
 
     def strikes(self, asking: Asking) -> bool:

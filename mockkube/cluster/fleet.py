@@ -1,6 +1,6 @@
-"""The components of a cluster, as the control API asks for them; and what each is reported to do.
+"""Controller of Components: runs what their specs ask for, and reports their status.
 
-A worker like any controller: a change of a component wakes it, it reads what is asked now, acts, and reports.
+It reconciles like any controller: a changed component wakes it, it reads the present specs, acts and reports.
 """
 
 import asyncio
@@ -37,8 +37,8 @@ from mockkube.runtime.component_log import ComponentLog
 if TYPE_CHECKING:
     from mockkube.apiserver.server import ApiServer
 
+# Delay before a component that failed is started again.
 RETRY_SECONDS: Final = 1.0
-"""How long after a component did not come up it is tried again."""
 _STOPPED: Final = Doing(running=False, reason="Stopped", message="spec.running is false")
 
 _LOG: Final = logging.getLogger("mockkube.cluster")
@@ -46,22 +46,22 @@ _LOG: Final = logging.getLogger("mockkube.cluster")
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What components are made with, and where they work."""
+    """Dependencies of the component controller, besides those of API servers."""
 
     build: Callable[[Surroundings], Server]
     fronts: Fronts
     stage: Stage
     faults: Faults
+    # Flags of components other than API servers, by name: see `component_flags`.
     flags: Mapping[str, Flags] = field(default_factory=dict)
-    """What components are told by flags of their own, by their names: see `part_flags`."""
 
 
 class Fleet:
-    """Every component of one cluster."""
+    """Controller of all components of one cluster."""
 
     def __init__(self, surroundings: Surroundings, control: ControlPlane, means: Means) -> None:
+        # Called after each report.
         self.told: Callable[[], None] = lambda: None
-        """Called after each report."""
         self._surroundings = surroundings
         self._control = control
         self._means = means
@@ -77,7 +77,7 @@ class Fleet:
         self._listening = False
 
     async def start(self) -> Server:
-        """Start every API server; return the first."""
+        """Start every API server; return the first one."""
         components = self._control.components()
         first = await self._replica_of(API_SERVER).become(components[API_SERVER])
         for name, asked in components.items():
@@ -86,7 +86,7 @@ class Fleet:
         return first
 
     async def listen(self) -> None:
-        """Begin to answer, start the other components, and hear of every change; `step` or `run` acts on it."""
+        """Accept connections, start the other components, receive changes; `step` or `run` acts on them."""
         for replica in self._replicas.values():
             await replica.front.listen()
         self._listening = True
@@ -99,7 +99,7 @@ class Fleet:
         self._control.collection("components").listeners[self._heed] = None
 
     def run(self) -> None:
-        """Follow the components, in a task of its own, until stopped."""
+        """Reconcile in a task of its own until stopped."""
         loops = LoopWatch(self._surroundings.clock, self.workshop.looping, self._any_loops, self._wake.set)
         self._tasks += [self._group.create_task(self._run()), self._group.create_task(loops.run())]
 
@@ -109,7 +109,7 @@ class Fleet:
             replica.front.refuse()
 
     async def stop(self) -> None:
-        """Stop following, then every component; also after a start that failed."""
+        """Stop reconciling, then every component; also after a start that failed."""
         if self._listening:
             self._listening = False
             self._control.collection("components").listeners.pop(self._heed, None)
@@ -120,32 +120,34 @@ class Fleet:
                 done.cancel()
             await self._crew.stop()
             await self._means.stage.__aexit__(None, None, None)
+        # API servers last, so that the other components can end their requests.
         for server in reversed(self._replicas.values()):
             await server.stop()
 
     def summaries(self) -> list[Summary]:
-        """Return every component in a line."""
+        """Return name, version and state of every component."""
         return [
             Summary(name, str(asked.settings.version), self._doing(name, asked).running, self.url(name))
             for name, asked in sorted(self._control.components().items())
         ]
 
     async def quiet(self) -> None:
-        """Return when every API server has seen what is stored, and whoever watches has been told."""
+        """Return when every API server has all stored changes and has delivered them to its watchers."""
         clock, store = self._surroundings.clock, self._surroundings.store
         await clock.sleep(0)
+        # A loop: delivering to one server's watchers may cause writes that another has to read.
         while busy := [server for server in self.servers() if server.busy]:
             for server in busy:
                 await server.registry.services.cache.reach(store.revision)
             await clock.sleep(0)
 
     def servers(self) -> list["ApiServer"]:
-        """Return every API server there is at the moment, as far as one can look into it."""
+        """Return all API servers in this process."""
         servers = (replica.server for replica in self._replicas.values())
         return [server.whole for server in servers if server is not None and server.whole is not None]
 
     async def restart(self, name: str) -> None:
-        """Let a component lose all that it had in memory, and come up again as it is asked."""
+        """Restart a component, which loses all memory."""
         asked = self._control.components()[name]
         if is_api_server(name):
             await self._replicas[name].end()
@@ -155,31 +157,31 @@ class Fleet:
         await self._report()
 
     def url(self, name: str) -> str:
-        """Return where an API server answers; empty for other components."""
+        """Return the URL of an API server; empty for other components."""
         return self._replicas[name].front.url if name in self._replicas else ""
 
     def doing(self, name: str) -> Doing:
-        """Return what a component does; NotFound if there is none."""
+        """Return the state of a component; NotFound if it does not exist."""
         asked = self._control.components().get(name)
         if asked is None:
             raise NotFound.object(GROUP, "components", name)
         return self._doing(name, asked)
 
     def since(self, name: str) -> datetime:
-        """Return since when a component that runs does so."""
+        """Return when a running component was started."""
         since = self._replicas[name].since if is_api_server(name) else self.workshop.made(name)
         return since or self._surroundings.clock.now()
 
     def asked(self, name: str) -> Asked:
-        """Return what is asked of a component."""
+        """Return the spec of a component."""
         return self._control.components()[name]
 
     def settings(self, name: str) -> Settings:
-        """Return what a component is told."""
+        """Return version and gates of a component."""
         return self.asked(name).settings
 
     def metrics(self, name: str) -> bytes:
-        """Return the metrics of a component that runs."""
+        """Return the metrics of a running component."""
         server = self._replicas[name].server if is_api_server(name) else None
         if server is None or server.whole is None:
             return self.workshop.metrics(name) or b""
@@ -190,20 +192,20 @@ class Fleet:
         return self.workshop.door(name).log if is_api_server(name) else self.workshop.log(name)
 
     def recheck(self, faults: list[str]) -> None:
-        """Cut what is open where a fault that is new says so."""
+        """Cut open watches that match these new faults."""
         for replica in self._replicas.values():
             replica.front.recheck(faults)
         self.workshop.recheck(faults)
 
     async def renew(self, between: Callable[[], Awaitable[None]]) -> None:
-        """Stop every component, await `between`, start all anew; raises what `between` raises, when all are up."""
+        """Stop every component, await `between`, start all again; raise the error of `between` after that."""
         done = asyncio.get_running_loop().create_future()
         self._renewals.append((between, done))
         self._wake.set()
         await done
 
     def _replica_of(self, name: str) -> Replica:
-        """Return the API server of a name, made if it is new."""
+        """Return the API server of a name; create it if it is new."""
         if name not in self._replicas:
             around = self._surroundings
 
@@ -219,7 +221,7 @@ class Fleet:
             await self.step()
 
     def ready(self) -> bool:
-        """Whether something has changed that was not seen to."""
+        """Return whether some change is not reconciled yet."""
         return self._wake.is_set()
 
     def _heed(self, change: Change) -> None:
@@ -235,23 +237,25 @@ class Fleet:
         self._look_at(name)
 
     async def step(self) -> None:
-        """See to every component that has changed, then report on all."""
+        """Reconcile every changed component, then report the status of all."""
         self._wake.clear()
         while self._renewals:
             await self._renew_for(*self._renewals.popleft())
         await self._crew.clear()
         changed, self._pending = self._pending, {}
         components = self._control.components()
+        # API servers first: other components may need a new one.
         for name in sorted(changed, key=lambda name: not is_api_server(name)):
             await self._follow(name, components.get(name))
         await self._report()
 
     async def _renew_for(self, between: Callable[[], Awaitable[None]], done: "asyncio.Future[None]") -> None:
-        """Renew all; whoever asked for it hears what came of it."""
+        """Restart all components, and pass the result to the waiting caller."""
         try:
             await self.renew_now(between)
-        except Exception as error:  # it is for whoever asked to tell; the components have come up again
+        except Exception as error:  # passed to the caller of `renew`
             if not done.done():
+                # The components run again at this point; the error belongs to the caller's function.
                 done.set_exception(error)
         except BaseException:
             done.cancel()
@@ -260,7 +264,7 @@ class Fleet:
             done.set_result(None)
 
     async def renew_now(self, between: Callable[[], Awaitable[None]]) -> None:
-        """The same as `renew`, for whoever takes the steps of this fleet."""
+        """Do the same as `renew`, for callers that take the steps of this controller themselves."""
         await self._crew.stop()
         for replica in self._replicas.values():
             await replica.end()
@@ -286,6 +290,7 @@ class Fleet:
         fresh = name not in self._replicas
         try:
             await self._replica_of(name).become(asked)
+            # A new replica listens only after its server has started; the socket of an existing one stays open.
             if fresh:
                 await self._replicas[name].front.listen()
         except (store_errors.Unavailable, OSError) as error:
@@ -295,14 +300,14 @@ class Fleet:
             self._failures.pop(name, None)
 
     def _fall(self, name: str) -> None:
-        """Come back to a component that has failed."""
+        """Schedule another attempt for a component that failed."""
         _LOG.warning("%s failed: next try in %.0f s", name, RETRY_SECONDS)
         self._wake.set()
         self._tasks = [task for task in self._tasks if not task.done()]
         self._tasks.append(self._group.create_task(self._retry(name)))
 
     async def _report(self) -> None:
-        """Tell of every component what it does."""
+        """Report the status of every component."""
         components = self._control.components()
         doings = {name: self._doing(name, asked) for name, asked in components.items()}
         now = self._surroundings.clock.now()

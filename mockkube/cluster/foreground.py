@@ -1,4 +1,4 @@
-"""A cluster for as long as its process lives: the event loop, the signals that stop it, the log."""
+"""Run a cluster as this process: event loop, signals, log, memory settings."""
 
 import asyncio
 import gc
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM)
 _ROOTS = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+# Thresholds of the garbage collector: objects decoded from JSON are many, and none of them is in a cycle.
 _COLLECTIONS = (50_000, 20, 100)
-"""After how many new objects garbage is looked for: objects decoded from JSON are many, and none of them is a cycle."""
 
 
 def run_in_foreground(
     configuration: ClusterConfiguration, environment: Mapping[str, str], *, ready: "Callable[[Running], None]"
 ) -> None:
-    """Run the cluster until SIGINT or SIGTERM; `ready` learns where it is once it answers.
+    """Run the cluster until SIGINT or SIGTERM; call `ready` with its address once it answers.
 
-    Raises what `Cluster` raises. A signal that comes while it starts undoes what was begun. Where that or a later stop
-    takes too long, a watchdog ends the process.
+    Raises what `Cluster` raises. A signal during the start undoes what was started. If stopping takes too long, a
+    watchdog ends the process.
     """
     logging.basicConfig(
         level=configuration.log_level.upper(),
@@ -73,7 +73,7 @@ async def _run(
 
 
 async def _serve(cluster: "Cluster", ready: "Callable[[Running], None]") -> None:
-    """Run the cluster until cancelled, also while it starts."""
+    """Run the cluster until cancelled, also during its start."""
     async with cluster as running:
         gc.freeze()  # what is there now stays: a collection need not look at it
         gc.set_threshold(*_COLLECTIONS)
@@ -83,17 +83,17 @@ async def _serve(cluster: "Cluster", ready: "Callable[[Running], None]") -> None
 
 
 def _allow_many_connections() -> None:
-    """Raise the number of open files to what this user may have: each watcher is one."""
+    """Raise the limit of open files to what this user may have: each watch needs one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _load_aiohttp_without_roots() -> None:
-    """Load aiohttp with its default TLS context trusting nobody: a server calls no public site.
+    """Import aiohttp without the system's certificate authorities, which a server does not need.
 
-    It makes that context while it is imported, and reading the system's authorities for it takes 30 ms and 2 MB, a
-    tenth of the start. A client that needs them gives a context of its own.
+    aiohttp creates a default TLS context while it is imported; reading the authorities for it takes 30 ms and 2 MB, a
+    tenth of the start. Clients that need them pass a context of their own.
     """
     before = {name: os.environ.get(name) for name in _ROOTS}
     os.environ.update(dict.fromkeys(_ROOTS, os.devnull))
@@ -108,7 +108,7 @@ def _load_aiohttp_without_roots() -> None:
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return uvloop's where it is installed, else the standard one."""
+    """Return uvloop's loop factory if it is installed, else None for the standard one."""
     try:
         import uvloop
     except ImportError:

@@ -147,28 +147,21 @@ class NoFront:
 
     def open(self, server: Server, *, running: bool) -> None:
         """Do nothing: there are no requests."""
-        ...
 
     def shut(self) -> None:
         """Do nothing: there are no requests."""
-        ...
 
     async def emptied(self) -> None:
         """Do nothing: there are no requests."""
-        ...
 
     def recheck(self, faults: Iterable[str]) -> None:
         """Do nothing: there are no connections."""
-        ...
 
     async def listen(self) -> None:
         """Do nothing: there is no socket."""
-        ...
 
     def refuse(self) -> None:
         """Do nothing: there is no socket."""
-        ...
 
     async def stop(self) -> None:
         """Do nothing: there is no socket."""
-        ...

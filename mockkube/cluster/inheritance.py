@@ -1,7 +1,7 @@
-"""What a component begins with: what was kept of it from the last time, and over that what this start says.
+"""Apply the configuration of this start over the component settings that the cluster persisted.
 
-A flag, variable or file counts for what it names and nothing else: a version over the kept version, single gates over
-the kept gates, `--without` over what was kept about running.
+A flag, variable or file changes only what it names: a version replaces the persisted version, single gates replace the
+persisted ones, `--without` decides which components run.
 """
 
 import logging
@@ -18,7 +18,7 @@ _LOG: Final = logging.getLogger("mockkube.cluster")
 
 
 def spec_of(configuration: ClusterConfiguration, component: str) -> Object:
-    """Return what a component is told by this start alone."""
+    """Return the spec of a component by this start's configuration alone."""
     settings = settings_of(configuration, component)
     return {
         "version": str(settings.version),
@@ -28,7 +28,7 @@ def spec_of(configuration: ClusterConfiguration, component: str) -> Object:
 
 
 def inherited(configuration: ClusterConfiguration, component: str, kept: ReadOnlyObject) -> Object:
-    """Return a kept spec with what this start says over it."""
+    """Return a persisted spec with this start's configuration over it."""
     fresh = spec_of(configuration, component)
     spec: Object = {**kept, "featureGates": {**kept.get("featureGates", {}), **fresh["featureGates"]}}
     if "version" in configuration.given or own_of(configuration, component).version is not None:
@@ -39,17 +39,18 @@ def inherited(configuration: ClusterConfiguration, component: str, kept: ReadOnl
 
 
 async def settle_in(configuration: ClusterConfiguration, control: ControlPlane) -> None:
-    """Make the clock and every component what it is at this start."""
+    """Create or update the clock and every component for this start."""
     if CLOCK not in control.objects("clocks"):
         await control.create("clocks", CLOCK, {})
     await control.tell("clocks", CLOCK, {"mode": configuration.clock})
-    kept = control.objects("components")
-    for name in dict.fromkeys((*components_of(configuration), *kept)):
-        if name not in kept:
+    persisted = control.objects("components")
+    for name in dict.fromkeys((*components_of(configuration), *persisted)):
+        if name not in persisted:
             await control.create("components", name, spec_of(configuration, name))
             continue
         try:
-            await control.tell("components", name, inherited(configuration, name, kept[name]["spec"]))
+            await control.tell("components", name, inherited(configuration, name, persisted[name]["spec"]))
+        # For example gates that the new version does not have: the cluster must start all the same.
         except Invalid as error:
             _LOG.warning("%s: what was kept of it does not go with this start, and is dropped: %s", name, error)
             await control.tell("components", name, spec_of(configuration, name))

@@ -117,7 +117,7 @@ class Interference:
 
 
 def _may_watch(request: web.BaseRequest) -> bool:
-    """Return whether a request may be a watch; cheap, as it is called for every request."""
+    """Return whether a request may be a watch; cheap, because every request is checked."""
     return "watch" in request.query_string or "/watch/" in request.path
 
 

@@ -1,4 +1,4 @@
-"""What runs inside a cluster once its stores are open: the control API, the components, and who follows the rest."""
+"""Control plane of a cluster: control API, components, and controllers of the control resources."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -38,23 +38,24 @@ from mockkube.runtime.virtual import VirtualClock
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What the inside of a cluster stands on."""
+    """Dependencies of a control plane."""
 
+    # The cluster's own store, started.
     store: Store
-    """The cluster's own, started."""
+    # Store of the control resources, started.
     control_store: Store
-    """That of the control resources, started."""
     vault: Vault
     configuration: ClusterConfiguration
     credentials: Credentials
     clock: Clock
     chance: Chance
+    # Flags of components other than API servers; the configuration's flags are over them.
+    # Flags of components other than API servers; they take precedence over the configuration's.
     flags: Mapping[str, Flags] = field(default_factory=dict)
-    """What components beside the API servers are told by flags of their own, before what the configuration says."""
 
 
 class Interior:
-    """The control API and the components, none of them started."""
+    """Control API, components and controllers, not started."""
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class Interior:
         fronts: Callable[[Faults], Fronts],
         stage: Stage | None = None,
     ) -> None:
-        """Use a stage that somebody else takes the steps of, or one of its own."""
+        """Use the given executor, whose owner takes the steps, or create one."""
         self._basis = basis
         configuration, clock, chance = basis.configuration, basis.clock, basis.chance
         flags = signing(basis.credentials, told(configuration, basis.flags))
@@ -95,6 +96,7 @@ class Interior:
         )
         means = Means(build, fronts(self.faults), stage or RealStage(clock), self.faults, flags)
         self.fleet = Fleet(self.around, self.control, means)
+        # Set afterwards: the control API needs the pages, and the component controller needs the control API.
         self._pages.fleet = self.why.fleet = self.fleet
 
     def _runs(self, component: str) -> bool:
@@ -104,27 +106,27 @@ class Interior:
         await self.fleet.quiet()
 
     async def enter(self, stack: AsyncExitStack) -> None:
-        """Open the control API, with all that this start says; the components are stopped before it is closed."""
+        """Start the control API and apply the configuration; the components are stopped before it is closed."""
         await stack.enter_async_context(self.control)
         self._resume()
         await settle_in(self._basis.configuration, self.control)
         stack.push_async_callback(self.fleet.stop)
 
     def _resume(self) -> None:
-        """Let virtual time go on from where it was."""
+        """Continue virtual time where the last process left it."""
         clock, kept = self._basis.clock, self.control.objects("clocks").get(CLOCK, {})
         if isinstance(clock, VirtualClock) and (then := kept.get("status", {}).get("now")):
             clock.move_to(clock.monotonic() + (parse_time(then) - clock.now()).total_seconds())
 
     def followers(self, *, renew: Renew) -> list[Follower]:
-        """Return who acts on faults and snapshots; `renew` stops and starts all components."""
+        """Return reconcilers of faults and snapshots; `renew` stops and starts all components."""
         basis = self._basis
         faults = FaultKeeper(self.control, self.faults, recheck=self.fleet.recheck)
         snapshots = SnapshotKeeper(self.control, basis.store, basis.vault, basis.clock, renew=renew)
         return [faults.follower, snapshots.follower]
 
     async def follow(self, stack: AsyncExitStack) -> None:
-        """Follow clock, faults and snapshots until the stack is left; to be called when the components run."""
+        """Reconcile clock, faults and snapshots until the stack is left; call it when the components run."""
         move = None if self._virtual is None else self._virtual.move_to
         clock = TimeKeeper(self.control, self._basis.clock, self._basis.configuration.clock, move)
         group = asyncio.TaskGroup()

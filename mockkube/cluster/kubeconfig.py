@@ -16,7 +16,7 @@ from mockkube.runtime.clock import Clock
 
 CONTEXT_PREFIX: Final = "mockkube-"
 SECTIONS: Final = ("clusters", "users", "contexts")
-LOCK_ATTEMPTS_MAX: Final = 50  # then somebody else's lock is taken for a forgotten one, and the user is told
+LOCK_ATTEMPTS_MAX: Final = 50  # then the lock file is probably left over, and the error names it
 LOCK_RETRY_SECONDS: Final = 0.02
 
 Config = dict[str, Any]

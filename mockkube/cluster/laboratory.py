@@ -1,7 +1,7 @@
-"""A whole cluster inside this process: no sockets, no files, time that moves when told, and every step in view.
+"""Simulated cluster: a whole cluster in this process, without sockets or files, in virtual time, each step traced.
 
-The same control API, components and API servers as those of `mockkube up`; what differs is who takes the steps. Nothing
-happens but what `settle`, `advance` and `until` let happen, and what an operator does through a client.
+Control API, components and API servers are those of `mockkube up`; only the executor differs. Steps are taken only in
+`settle`, `advance` and `until`; operators act through a client meanwhile.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -47,42 +47,42 @@ from mockkube.runtime.virtual import EPOCH, VirtualClock, advance, next_moment
 if TYPE_CHECKING:
     from mockkube.explain.explanation import Account
 
+# Upstream's limits of the controllers' client, not the higher ones of a cluster in real time: no user waits for virtual
+# time, and hot loops have the rate of real ones.
 PACE: Final[Flags] = {"kube-api-qps": 20, "kube-api-burst": 30}
-"""Upstream's limits of the controllers' client, not the higher ones of a cluster in real time: nobody waits for virtual
-time, and loops go as fast as they really do."""
+# Steps at one moment after which a livelock is reported.
 STEPS_MAX: Final = 100_000
-"""Steps at one moment after which it is said that there is no end to them."""
 _NOBODY: Final = Credentials("", None)
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a laboratory begins with."""
+    """Configuration of a simulated cluster."""
 
+    # Versions, gates, nodes; settings of sockets, files and time are ignored.
     configuration: ClusterConfiguration = field(default_factory=ClusterConfiguration)
-    """Versions, gates, nodes; what it says of sockets, files and time is passed over."""
+    # Flags of components, like `node-monitor-grace-period`: see `component_flags`.
     flags: Mapping[str, Flags] = field(default_factory=dict)
-    """What components are told by flags of their own, like `node-monitor-grace-period`: see `part_flags`."""
     seed: int | str = 0
     start: datetime = EPOCH
     steps_max: int = STEPS_MAX
 
     def all_flags(self) -> Mapping[str, Flags]:
-        """The flags, with the pace of controllers unless they say another."""
+        """Return the flags with the default limits of the controllers' client."""
         return {**self.flags, CONTROLLER_MANAGER: {**PACE, **self.flags.get(CONTROLLER_MANAGER, {})}}
 
 
 class Laboratory:
-    """One cluster: entering starts it and brings it to rest, leaving ends it."""
+    """One cluster: entering starts and settles it, leaving stops it."""
 
     def __init__(self, setup: Setup | None = None, *, chooser: Chooser | None = None) -> None:
-        """Let `chooser` pick who goes next, once the cluster has come to rest for the first time."""
+        """Let `chooser` pick the worker of each step, once the cluster has settled for the first time."""
         self.setup = setup or Setup()
         self.chooser: Chooser = chooser or InOrderChooser()
         self.clock = VirtualClock(self.setup.start)
         self.store = MemoryStore()
+        # Number of steps taken.
         self.steps = 0
-        """How many steps were taken so far."""
         self._control_store = MemoryStore()
         self._turns = Turns(self.clock)
         self._followers: list[Follower] = []
@@ -91,6 +91,7 @@ class Laboratory:
         self._interior = self._furnished()
 
     def _furnished(self) -> Interior:
+        # No socket means no TLS, and so no certificates to generate.
         configuration = replace(self.setup.configuration, clock=VIRTUAL, db=MEMORY, tls=False)
         judge(configuration)
         judge_flags(self.setup.flags)
@@ -139,14 +140,14 @@ class Laboratory:
 
     @property
     def trace(self) -> Trace:
-        """All that has happened so far."""
+        """All steps since the start."""
         assert self._trace is not None, "a laboratory is looked at while it runs"
         return self._trace
 
     # Time
 
     async def settle(self) -> int:
-        """Let all that can happen now happen; return the steps taken. Raises LivelockError when there is no end."""
+        """Take steps until the cluster is at rest; return their number. Raises LivelockError without an end."""
         return await self._settle(self.chooser)
 
     async def _settle(self, chooser: Chooser) -> int:
@@ -164,19 +165,21 @@ class Laboratory:
         raise LivelockError(f"no rest after {taken} steps at one moment: components undo each other")
 
     def _next(self, chooser: Chooser) -> Worker | None:
-        """Return who goes next; None if nobody has anything to do."""
-        waiting = (turn for turn in self._turns.present() if turn.ready())
+        """Return the worker that takes the next step; None if the cluster is at rest."""
+        ready_workers = (turn for turn in self._turns.present() if turn.ready())
         if isinstance(chooser, InOrderChooser):
-            return next(waiting, None)  # what it would choose, without asking the others
-        ready = list(waiting)
+            return next(ready_workers, None)  # what it would choose, without asking the others
+        ready = list(ready_workers)
         return chooser.choice(ready) if ready else None
 
     async def _quiet(self) -> None:
-        """Return when nothing goes on but steps held up, and what was asked of the control API is done."""
+        """Return when only suspended steps are left and all control resources are reconciled."""
         while True:
             await self._turns.halted()
             await self._interior.fleet.quiet()
             await self._interior.control.registry.services.cache.reach(self._control_store.revision)
+            # Control resources are reconciled between steps, not as steps: an operator's command takes effect as a
+            # whole.
             if self._interior.fleet.ready():
                 await self._interior.fleet.step()
             elif (waiting := next((one for one in self._followers if one.ready()), None)) is not None:
@@ -185,13 +188,13 @@ class Laboratory:
                 return
 
     async def advance(self, seconds: float) -> None:
-        """Let time pass, and everything happen at its moment."""
+        """Advance time; workers take their steps at the moments they wake."""
         await advance(self.clock, seconds, self._turns.present, self.settle)
 
     async def until(self, holds: Callable[[], Awaitable[bool]], seconds_max: float) -> bool:
-        """Let time pass until something holds, at most so long; return whether it does.
+        """Advance time until a condition holds, at most this long; return whether it does.
 
-        It is asked whenever all is at rest, so the clock stands at the moment from which it holds.
+        It is evaluated whenever the cluster is at rest, so the clock stops at the first moment at which it holds.
         """
         deadline = self.clock.monotonic() + seconds_max
         await self.settle()
@@ -213,7 +216,7 @@ class Laboratory:
         writes: WriteOptions | None = None,
         heard: Heard | None = None,
     ) -> LocalClient:
-        """Return the client of somebody, an administrator unless told who, at an API server of a name."""
+        """Return a client of an API server, by default the administrator's."""
         who = user or Identity(ADMIN, (MASTERS, AUTHENTICATED), user_agent("kubectl", DEFAULT))
         door = self._interior.fleet.workshop.door(server)
         options = writes or WriteOptions(field_manager="kubectl")
@@ -222,14 +225,14 @@ class Laboratory:
     # Components
 
     def components(self) -> Mapping[str, Asked]:
-        """Return what every component is asked for."""
+        """Return the spec of every component."""
         return self._interior.control.components()
 
     async def set(self, component: str, **wished: Any) -> Sequence[str]:
-        """Ask something else of a component, or for one that is new; return what the control API warns of.
+        """Create a component or change its spec; return warnings of the control API.
 
-        `version`, `gates`, `running` and `server` are those of its spec; what is not named stays. A gate that is None
-        is as its version has it again. Raises Invalid, in the words of the real binary, when it would not start.
+        `version`, `gates`, `running` and `server` are fields of the spec; others stay. A gate of None returns to its
+        default. Raises Invalid, in the words of the real binary, if it would not start.
         """
         control = self._interior.control
         present = control.objects("components").get(component)
@@ -241,7 +244,7 @@ class Laboratory:
         return warnings
 
     async def restart(self, component: str) -> None:
-        """Let a component lose all that it had in memory."""
+        """Restart a component, which loses all memory."""
         if component not in self.components():
             raise NotFound.object(GROUP, "components", component)
         await self._quiet()
@@ -249,63 +252,63 @@ class Laboratory:
         await self.trace.note(self.clock.monotonic(), "restart", component)
 
     async def remove(self, component: str) -> None:
-        """Take away a replica, or the kubelet of one node."""
+        """Delete a replica, or the kubelet of one node."""
         await self._interior.control.remove("components", component)
         await self._quiet()
         await self.trace.note(self.clock.monotonic(), "component", f"{component} is gone")
 
     def part(self, component: str) -> Part | None:
-        """Return the part that a component is at the moment; None for an API server, or when it does not run."""
+        """Return the object of a running component; None for API servers and stopped components."""
         asked = self.components().get(component)
         return self._interior.fleet.workshop.part(component) if asked is not None and asked.running else None
 
     async def why(self, pod: Key) -> "Account":
-        """Return what is to be said of a pod, by asking everybody again; NotFound if nobody has heard of it."""
+        """Explain a pod; NotFound if it never existed."""
         return await self._interior.why.account(pod)
 
     def failed(self) -> dict[str, str]:
-        """Return the components that are to run and do not, for a bug of theirs; with what it says of itself."""
+        """Return components that stopped because of a bug, with the error."""
         doings = {name: self._interior.fleet.doing(name) for name in self.components()}
         return {name: doing.message for name, doing in doings.items() if doing.reason == "Failed"}
 
     def scribbled(self) -> list[str]:
-        """Return the keys of objects that somebody has changed in place although all share them: a bug."""
+        """Return keys of cached objects that were modified in place, which is a bug: caches share them."""
         workshop = self._interior.fleet.workshop
         running = [name for name, asked in self.components().items() if is_api_server(name) and asked.running]
         return [key for name in running for key in workshop.door(name).desk().scribbled()]
 
     def metrics(self, component: str) -> bytes:
-        """Return the metrics of a component, as Prometheus scrapes them; NotFound if there is no such component."""
+        """Return the metrics of a component in Prometheus' text format; NotFound if it does not exist."""
         self._interior.fleet.doing(component)
         return self._interior.fleet.metrics(component)
 
     def log(self, component: str) -> ComponentLog:
-        """Return the log of a component; NotFound if there is no such component."""
+        """Return the log of a component; NotFound if it does not exist."""
         self._interior.fleet.doing(component)
         return self._interior.fleet.log(component)
 
     # Faults and snapshots
 
     async def fault(self, name: str, spec: Object) -> None:
-        """Let requests go wrong from now on; Invalid if the control API would refuse such a fault."""
+        """Create or change a fault; Invalid if the control API rejects it."""
         known = name in self._interior.control.objects("faults")
         await (self._interior.control.tell if known else self._interior.control.create)("faults", name, spec)
         await self._quiet()
 
     async def end_fault(self, name: str) -> None:
-        """Let requests go well again."""
+        """Delete a fault."""
         await self._interior.control.remove("faults", name)
         await self._quiet()
 
     async def snapshot(self, name: str) -> ReadOnlyObject:
-        """Keep the state of the cluster under a new name; return the Snapshot."""
+        """Save the state of the cluster under a new name; return the Snapshot."""
         await self._quiet()
         await self._interior.control.create("snapshots", name, {})
         await self._quiet()
         return self._interior.control.objects("snapshots")[name]
 
     async def restore(self, name: str) -> ReadOnlyObject:
-        """Bring the cluster back to a snapshot; every component starts anew. NotFound if there is none."""
+        """Restore the cluster from a snapshot, which restarts every component. NotFound if there is none."""
         await self._quiet()
         present = self._interior.control.objects("snapshots").get(name)
         if present is None:
@@ -318,14 +321,14 @@ class Laboratory:
 
 
 def _changed(spec: ReadOnlyObject, wished: Mapping[str, Any]) -> Object:
-    """Return the spec of a component with what is wished over it."""
+    """Return the spec of a component with these changes."""
     changed = {**spec}
     for name in ("version", "running", "server"):
         if (value := wished.get(name)) is not None:
             changed[name] = str(value) if name == "version" else value
     if gates := wished.get("gates"):
-        told = {**spec.get("featureGates", {}), **gates}
-        changed["featureGates"] = {name: on for name, on in told.items() if on is not None}
+        gate_values = {**spec.get("featureGates", {}), **gates}
+        changed["featureGates"] = {name: on for name, on in gate_values.items() if on is not None}
     return changed
 
 

@@ -1,4 +1,4 @@
-"""Has it reported which components get nowhere with what: when that begins, and now and then while it lasts."""
+"""Trigger status reports while components have hot loops."""
 
 from collections.abc import Callable
 from typing import Final
@@ -6,12 +6,12 @@ from typing import Final
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal
 
+# Interval of reports while there is a hot loop: its rate changes, and its end notifies nobody.
 REPORT_SECONDS: Final = 10.0
-"""How often loops are reported anew while there are any."""
 
 
 class LoopWatch:
-    """Waits for the bell that components ring; `report` is to look at what they show."""
+    """Calls `report` after each signal of hot loops, then periodically until none is left."""
 
     def __init__(self, clock: Clock, bell: Signal, looping: Callable[[], bool], report: Callable[[], None]) -> None:
         self._clock, self._bell = clock, bell

@@ -1,4 +1,4 @@
-"""What a component would serve on a port of its own: `flagz`, `statusz` and `metrics`, below it in the control API."""
+"""Pages of components, as each serves them on its own port: flagz, statusz and metrics, as subresources."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
@@ -20,7 +20,7 @@ _PATHS: Final = tuple(f"/{page}" for page in PAGES)
 
 
 class ComponentPages:
-    """Answers for the components of a fleet, once there is one."""
+    """Serves the pages of all components; requires the component controller to be set."""
 
     def __init__(self, configuration: ClusterConfiguration, clock: Clock) -> None:
         self._configuration = configuration
@@ -28,11 +28,11 @@ class ComponentPages:
         self.fleet: Fleet | None = None
 
     def handlers(self) -> Mapping[str, Callable[[Request], Awaitable[web.StreamResponse]]]:
-        """Return what answers, by the name of the page."""
+        """Return the handlers by name of the page."""
         return {"flagz": self._zpage, "metrics": self._metrics, "statusz": self._zpage}
 
     def _running(self, name: str) -> Fleet:
-        """Return the fleet, in which this component runs; Unavailable if it does not, for then nobody would answer."""
+        """Return the component controller; Unavailable if the component does not run."""
         assert self.fleet is not None, "requests come when the fleet listens"
         doing = self.fleet.doing(name)
         if not doing.running:

@@ -1,4 +1,4 @@
-"""What components beside the API servers are told by flags of their own, in upstream's names."""
+"""Flags of the scheduler and the controller manager, under upstream's names: parse and validate them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ _NANOS: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class _Flag:
-    """Where the value of a flag goes, and how it is read."""
+    """Field of the options that a flag sets, and its parser."""
 
     field: str
     read: Callable[[Any], Any]
@@ -31,7 +31,7 @@ class _Flag:
 
 
 def _seconds(value: Any) -> float:
-    """Return the seconds of a duration like 40s."""
+    """Parse a duration like 40s."""
     span = gotime.parse_duration(value) if isinstance(value, str) else None
     if span is None or span.nanos < 0:
         raise ValueError("give a duration like 40s")
@@ -76,8 +76,8 @@ def _names(value: Any) -> tuple[str, ...]:
         raise ValueError("give names of controllers, like '*,-daemonset-controller'")
     from mockkube.controllers.catalogue import unknown  # with it come the controllers themselves
 
-    if strangers := unknown(names):
-        raise ValueError(f"there is no controller {strangers[0]!r}")
+    if unknown_names := unknown(names):
+        raise ValueError(f"there is no controller {unknown_names[0]!r}")
     return tuple(names)
 
 
@@ -109,27 +109,28 @@ _KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def flags_of(configuration: ClusterConfiguration, more: Mapping[str, Flags] | None = None) -> Mapping[str, Flags]:
-    """Return what each component is told, `more` before the configuration; ConfigurationError for what it cannot be."""
-    told: dict[str, dict[str, Any]] = {}
+    """Return the flags of each component, `more` over the configuration; ConfigurationError if one is invalid."""
+    flags: dict[str, dict[str, Any]] = {}
     if configuration.scheduler_config is not None:
-        told[SCHEDULER] = {_CONFIG: configuration.scheduler_config}
+        flags[SCHEDULER] = {_CONFIG: configuration.scheduler_config}
     if configuration.controller_manager:
-        told[CONTROLLER_MANAGER] = dict(configuration.controller_manager)
+        flags[CONTROLLER_MANAGER] = dict(configuration.controller_manager)
     if configuration.controllers:
-        told.setdefault(CONTROLLER_MANAGER, {})["controllers"] = configuration.controllers
+        flags.setdefault(CONTROLLER_MANAGER, {})["controllers"] = configuration.controllers
     for component, own in (more or {}).items():
-        told[component] = {**told.get(component, {}), **own}
-    judge(told, settings_of(configuration, SCHEDULER).capabilities() if SCHEDULER in told else None)
-    return told
+        flags[component] = {**flags.get(component, {}), **own}
+    judge(flags, settings_of(configuration, SCHEDULER).capabilities() if SCHEDULER in flags else None)
+    return flags
 
 
 def judge(flags: Mapping[str, Flags], scheduler: Capabilities | None = None) -> None:
-    """Refuse what cannot be told; ConfigurationError names the first flag that is wrong, and what would be right.
+    """Raise ConfigurationError for the first invalid flag; the text names a remedy.
 
-    What configures the scheduler is read as the scheduler with these capabilities will read it.
+    The scheduler's configuration is parsed as a scheduler with these capabilities parses it.
     """
     for component, own in flags.items():
         _check_names(component, own)
+    # Values do not depend on the version: any will do for parsing.
     controller_options(flags.get(CONTROLLER_MANAGER, {}), Version(1, 36))
     given = scheduler_configuration(flags.get(SCHEDULER, {}))
     if given is not None and scheduler is not None:
@@ -157,7 +158,7 @@ def _check_scheduler(given: Mapping[str, Any], capabilities: Capabilities) -> No
 
 
 def controller_options(flags: Flags, version: Version) -> Options:
-    """Return what a controller manager of a version is told."""
+    """Return the options of a controller manager of a version."""
     options = Options.of(version)
     nodes: dict[str, Any] = {}
     others: dict[str, Any] = {}
@@ -168,12 +169,12 @@ def controller_options(flags: Flags, version: Version) -> Options:
         except ValueError as error:
             shown = ",".join(map(str, value)) if isinstance(value, list | tuple) else value
             raise ConfigurationError(f"{CONTROLLER_MANAGER}: --{name}={shown!r}: {error}") from None
-    told: NodeOptions = replace(options.nodes, **nodes)
-    return replace(options, nodes=told, **others)
+    node_options: NodeOptions = replace(options.nodes, **nodes)
+    return replace(options, nodes=node_options, **others)
 
 
 def scheduler_configuration(flags: Flags) -> Mapping[str, Any] | None:
-    """Return the KubeSchedulerConfiguration a scheduler is given; None for the default one."""
+    """Return the KubeSchedulerConfiguration of a scheduler; None for the default."""
     given = flags.get(_CONFIG)
     if given is not None and not isinstance(given, Mapping):
         raise ConfigurationError(f"{SCHEDULER}: {_CONFIG}: give a KubeSchedulerConfiguration, as a mapping")

@@ -1,4 +1,4 @@
-"""The components beside the API servers: which room builds each, and one of them between its start and its end."""
+"""Run one component that is no API server: how it is built, its workers, its start and end."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -14,8 +14,8 @@ from mockkube.features.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.runtime.part import Context, Part
 from mockkube.runtime.steps import Signal, Worker
 
+# Values of a component's own flags, by name.
 Flags = Mapping[str, Any]
-"""What a component is told by flags of its own, by their names."""
 PartContext = Context[Client, Capabilities]
 Build = Callable[[PartContext, Flags], Part]
 
@@ -23,17 +23,18 @@ _LOG: Final = logging.getLogger("mockkube.cluster")
 
 
 def told(configuration: ClusterConfiguration, more: Mapping[str, Flags] | None = None) -> Mapping[str, Flags]:
-    """Return what components are told by flags of their own, `more` first; ConfigurationError for what cannot be."""
-    said = configuration.controllers or configuration.controller_manager or more
-    if configuration.scheduler_config is None and not said:
+    """Return the flags of each component, `more` over the configuration; ConfigurationError if one is invalid."""
+    has_flags = configuration.controllers or configuration.controller_manager or more
+    if configuration.scheduler_config is None and not has_flags:
         return {}
+    # Imports the controllers' options, which a cluster without such flags does not need at its start.
     from mockkube.cluster.part_flags import flags_of
 
     return flags_of(configuration, more)
 
 
 def signing(credentials: Credentials, flags: Mapping[str, Flags]) -> Mapping[str, Flags]:
-    """Return the flags with the authority of the cluster as that which signs, unless they name one."""
+    """Return the flags with the cluster's CA as signer of certificates, unless they name another."""
     certificates = credentials.certificates
     if certificates is None:
         return flags
@@ -64,12 +65,12 @@ def _kubelets(context: PartContext, flags: Flags) -> Part:
     return build(context)
 
 
+# By name of the component. Each imports its package only when it builds the component.
 BUILDERS: Final[Mapping[str, Build]] = {SCHEDULER: _scheduler, CONTROLLER_MANAGER: _controllers, KUBELET: _kubelets}
-"""What builds a component, by its name or that of its fleet. A room is imported when it is first asked for."""
 
 
 class Guarded:
-    """A worker whose bugs end its part, and nothing else."""
+    """Worker whose bugs end its component and nothing else."""
 
     def __init__(self, worker: Worker, failed: Callable[[Exception], None]) -> None:
         self._worker = worker
@@ -77,24 +78,24 @@ class Guarded:
 
     @property
     def name(self) -> str:
-        """That of the worker."""
+        """Name of the worker."""
         return self._worker.name
 
     @property
     def bell(self) -> Signal:
-        """That of the worker."""
+        """Signal of the worker."""
         return self._worker.bell
 
     def ready(self) -> bool:
-        """Whether the worker is, and has not failed."""
+        """Return whether the worker is ready and has not failed."""
         return self._failed is not None and self._worker.ready()
 
     def wake_at(self) -> float | None:
-        """When the worker wakes, unless it has failed."""
+        """Return when the worker wakes, None after a failure."""
         return None if self._failed is None else self._worker.wake_at()
 
     async def step(self) -> None:
-        """Let the worker take a step; what it raises is its last."""
+        """Take a step; after an exception the worker never runs again."""
         try:
             await self._worker.step()
         except Exception as error:  # a bug of one component leaves the others alone
@@ -105,13 +106,13 @@ class Guarded:
 
 
 class Runner:
-    """One component. A change of what is asked of it is a restart: all that it had in memory is lost."""
+    """Runs one component; a change of its spec is a restart, which loses all memory."""
 
     def __init__(self, make: Callable[[Asked], Part], stage: Stage, *, failed: Callable[[], None]) -> None:
+        # Spec that it runs with; None while it does not run.
         self.asked: Asked | None = None
-        """What it follows; None when it does not run."""
+        # Why it does not run although it should.
         self.failure = ""
-        """Why it does not run although it is to."""
         self._make = make
         self._stage = stage
         self._told = failed
@@ -119,7 +120,7 @@ class Runner:
         self._workers: Sequence[Worker] = ()
 
     async def become(self, asked: Asked) -> None:
-        """Follow this; nothing happens if it does so already."""
+        """Run with this spec; do nothing if it does already."""
         if self._part is not None and self.asked == asked and not self.failure:
             return
         await self.stop()
@@ -128,6 +129,7 @@ class Runner:
         try:
             part = self._part = self._make(asked)
             await part.start()
+        # As a separate process that crashes at its start: the failure is in the component's status.
         except Exception as error:  # whatever it is, the other components go on
             _LOG.exception("%s does not start", asked.settings.component)
             await self.stop()
@@ -142,7 +144,7 @@ class Runner:
         self._told()
 
     async def stop(self) -> None:
-        """End it, and forget all it knew."""
+        """Stop the component's workers, then the component."""
         workers, self._workers = self._workers, ()
         part, self._part = self._part, None
         self.asked, self.failure = None, ""

@@ -1,4 +1,4 @@
-"""A cluster for a while: with an address, and nothing left of it afterwards."""
+"""Temporary clusters: with an address, in this event loop, leaving no files behind."""
 
 import tempfile
 from collections.abc import AsyncIterator, Mapping
@@ -14,16 +14,16 @@ from mockkube.cluster.state import StateDirectory
 
 
 def configuration_of(settings: Mapping[str, Any]) -> ClusterConfiguration:
-    """Return the configuration of a cluster that nothing outlives, on a free port unless told otherwise.
+    """Return the configuration of a temporary cluster, by default on a free port.
 
-    `settings` are those of `mockkube up` by their names in Python; ConfigurationError for what cannot be meant.
+    `settings` are those of `mockkube up` by their names in Python; ConfigurationError if one is invalid.
     """
     refuse_unknown(settings)
     return resolve({"ephemeral": True, "port": 0, **settings}, {})
 
 
 def refuse_unknown(settings: Mapping[str, Any]) -> None:
-    """Raise ConfigurationError for names that are no settings."""
+    """Raise ConfigurationError for unknown settings."""
     known = [setting.name for setting in SETTINGS]
     if unknown := [name for name in settings if name not in known]:
         raise ConfigurationError("; ".join(_explain_unknown(name, known) for name in unknown))
@@ -37,7 +37,7 @@ def _explain_unknown(name: str, known: list[str]) -> str:
 
 @asynccontextmanager
 async def passing_cluster(configuration: ClusterConfiguration) -> AsyncIterator[Running]:
-    """Run a cluster in this event loop; its files are in a directory that goes with it."""
+    """Run a cluster in this event loop, with its files in a temporary directory."""
     with tempfile.TemporaryDirectory(prefix="mockkube-") as directory:
         async with Cluster(configuration, StateDirectory(Path(directory) / configuration.name)) as running:
             yield running

@@ -66,7 +66,7 @@ class Turn:
 
     @property
     def halted(self) -> bool:
-        """Whether no step runs, or it is suspended."""
+        """True if no step runs, or the running one is suspended."""
         return self._task is None or self._held
 
     async def halt(self) -> None:

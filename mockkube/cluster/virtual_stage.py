@@ -84,7 +84,7 @@ class VirtualStage:
             await self._bell.wait()
             try:
                 await self._work()
-            except LivelockError as error:  # whoever waits is told, and can change something
+            except LivelockError as error:  # waiting callers get the error, and can change something
                 _LOG.error("time stands still: %s", error)
                 self._waiters.fail(error)
             self._waiters.release(self._clock.now())

@@ -1,4 +1,4 @@
-"""A thread that watches the event loop: it logs where a loop is stuck, and ends a process that does not stop."""
+"""Watchdog thread: logs the stack of a blocked event loop, and ends a process that does not stop."""
 
 import asyncio
 import logging
@@ -12,8 +12,8 @@ from typing import Final
 
 from mockkube.runtime.clock import Clock, RealClock
 
+# Exit code of a process that the watchdog ended; the store then has what a killed process leaves.
 STUCK_EXIT: Final = 5
-"""How a process ends that the watchdog had to end: what was acknowledged is kept, the rest is as after a kill."""
 _FRAMES_MAX: Final = 40
 
 _LOG: Final = logging.getLogger("mockkube.watchdog")
@@ -21,17 +21,17 @@ _LOG: Final = logging.getLogger("mockkube.watchdog")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How patient a watchdog is."""
+    """Limits of a watchdog."""
 
+    # The stack of a loop that is blocked this long is logged; while stopping, the process ends.
     stall_seconds: float = 5.0
-    """How long the loop may not turn before its stack is logged; while stopping, before the process ends."""
+    # Stopping may take this long, even if the loop is not blocked.
     stop_seconds: float = 5.0
-    """How long stopping may take, even if the loop turns."""
     tick_seconds: float = 0.25
 
 
 class Watchdog:
-    """Watches one event loop from a thread of its own, until `close`."""
+    """Watches one event loop from its own thread, until `close`."""
 
     def __init__(
         self,
@@ -41,23 +41,23 @@ class Watchdog:
         clock: Clock | None = None,
         end: Callable[[int], object] = os._exit,
     ) -> None:
-        """Watch the loop of the calling thread; `end` ends the process at once."""
+        """Watch the loop of the calling thread; `end` ends the process immediately."""
         self._loop = loop
         self._bounds, self._clock, self._end = bounds or Bounds(), clock or RealClock(), end
         self._watched = threading.get_ident()
+        # When the loop got a callback that it has not run yet; None if there is none.
         self._asked_at: float | None = None
-        """When the loop was asked to answer; None once it has."""
         self._stuck = False
         self._stopping_since: float | None = None
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start the thread."""
         self._thread.start()
 
     def begin_stop(self) -> None:
-        """From now on end the process if it does not end by itself; safe in a signal handler."""
+        """Start the time limit for stopping; safe in a signal handler."""
         if self._stopping_since is None:
             self._stopping_since = self._clock.monotonic()
 
@@ -71,7 +71,7 @@ class Watchdog:
             self.look()
 
     def look(self) -> None:
-        """Judge the loop once; called by the thread again and again."""
+        """Check the loop once; the thread calls this periodically."""
         now = self._clock.monotonic()
         if self._asked_at is None:
             self._ask(now)
@@ -100,7 +100,7 @@ class Watchdog:
             _LOG.error("the event loop turns again after %.1f s", self._clock.monotonic() - asked_at)
 
     def _stack(self) -> str:
-        """Return where the watched thread is, and what the tasks of a loop that turns wait for."""
+        """Return the stack of the watched thread, and where the loop's tasks wait."""
         frame = sys._current_frames().get(self._watched)
         lines = [] if frame is None else traceback.format_stack(frame, limit=_FRAMES_MAX)
         return "".join([*lines, *(_task_line(task) for task in _tasks_of(self._loop))])

@@ -1,4 +1,4 @@
-"""Why a pod is where it is, or nowhere: asked of the control API, decided as the components of this cluster would."""
+"""Subresource `why` of pods in the control API: explain a pod by the decisions of this cluster's components."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -26,16 +26,16 @@ _READER: Final = Identity("system:mockkube", (MASTERS, AUTHENTICATED), "mockkube
 
 
 class WhyPage:
-    """Answers for the pods of a cluster, once there is a fleet; whether its components run is part of the answer."""
+    """Serves explanations of pods, which include whether the components run."""
 
     def __init__(self, clock: Clock, flags: Flags) -> None:
-        """Decide with these flags of the scheduler."""
+        """Use these flags of the scheduler for its decisions."""
         self._clock = clock
         self._flags = flags
         self.fleet: Fleet | None = None
 
     async def answer(self, request: Request) -> web.StreamResponse:
-        """Answer with the account of a pod, as JSON or as text."""
+        """Answer with the explanation of a pod, as JSON or text."""
         exchange = request.exchange
         output = _format_of(exchange)
         account = await self.account(Key(request.call.namespace, request.call.name))
@@ -47,7 +47,7 @@ class WhyPage:
         return exchange.respond("".join(f"{line}\n" for line in lines(report)).encode(), media=TEXT)
 
     async def account(self, key: Key) -> "Account":
-        """Return what is to be said of a pod; NotFound, with what may have been meant, if nobody has heard of it."""
+        """Return the explanation of a pod; NotFound, with similar names, if it never existed."""
         from mockkube.cluster.part_flags import scheduler_configuration
         from mockkube.explain.owners import instead_of
         from mockkube.explain.pod_explainer import Question
@@ -67,7 +67,8 @@ class WhyPage:
 
 
 def _team_of(fleet: Fleet) -> "Team":
-    """Return the components of a fleet, as they are now."""
+    """Return the components and their state as explanations need them."""
+    # Explanations import the scheduler, which a start without requests for them can do without.
     from mockkube.cluster.explained_components import team_of
 
     asked = {summary.name: fleet.asked(summary.name) for summary in fleet.summaries()}
@@ -80,7 +81,7 @@ def _idle(fleet: Fleet, name: str) -> str:
 
 
 def _unheard(part: object) -> str:
-    """Return what a scheduler still waits to hear of before it decides anything; empty if it waits for nothing."""
+    """Return which kinds a scheduler has not listed yet; empty if it has listed all."""
     from mockkube.scheduler.scheduler import Scheduler
 
     if not isinstance(part, Scheduler):
@@ -90,7 +91,7 @@ def _unheard(part: object) -> str:
 
 
 def _format_of(exchange: Exchange) -> str:
-    """Return what was asked for: by `output`, else by what the client prefers."""
+    """Return the output format: the query's `output`, else the preferred media type."""
     output = first(exchange.query, "output")
     if output and output not in _FORMATS:
         raise BadRequest(f"output: {output!r} is no format: give one of {', '.join(_FORMATS)}")

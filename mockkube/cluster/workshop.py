@@ -1,4 +1,4 @@
-"""Where the parts of a cluster are made: each with its line to an API server, its gates, clock, chance and metrics."""
+"""Build components, each with its own client, gates, random source, metrics registry and log."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
@@ -28,44 +28,46 @@ from mockkube.runtime.steps import Signal
 
 
 class Workshop:
-    """Makes parts, and knows what each was last given."""
+    """Builds components, and keeps what each was built with last."""
 
     def __init__(self, clock: Clock, chance: Chance, faults: Faults, stage: Stage, flags: Mapping[str, Flags]) -> None:
         self._clock = clock
         self._chance = chance
         self._faults = faults
         self._stage = stage
+        # Flags by the name of the component without replica or node.
         self._flags = flags
-        """What components are told by flags, by their names or that of their fleet."""
         self._doors: dict[str, LocalDoor] = {}
         self._lines: dict[str, Line] = {}
         self._metrics: dict[str, CollectorRegistry] = {}
         self._made: dict[str, datetime] = {}
         self._parts: dict[str, Part] = {}
+        # Notified when a hot loop of some component may have begun or ended.
         self.looping = Signal()
-        """Rings when a part may have begun to get nowhere with something, or ceased to."""
         self._boards: dict[str, HotLoops] = {}
         self._logs: dict[str, ComponentLog] = {}
 
     def door(self, server: str) -> LocalDoor:
-        """The way in to an API server of this name, whether there is one or not."""
+        """Return the local endpoint of an API server, which exists before and after the server."""
         return self._doors.setdefault(server, LocalDoor())
 
     def log(self, component: str) -> ComponentLog:
-        """Return the log of a part, which outlives the part."""
+        """Return the log of a component, which outlives restarts."""
         return self._logs.setdefault(component, ComponentLog())
 
     def make(self, asked: Asked, owns: Callable[[str], bool]) -> Part:
-        """Return a new part."""
+        """Return a new component."""
         settings = asked.settings
         name = settings.component
         schema = make_schema(settings.version, settings.trains)
+        # A kubelet of one node has the rights of that node only; it reads stages as the kubelets of all nodes do.
         instructed = identity.kubelets(settings.version) if name.startswith(f"{KUBELET}.") else None
         end = End(_identity_of(name, settings.version), VersionedDecoder(schema), instructed)
         line = Line(asked.server, self.door(asked.server), end, self._faults, pause=self._stage.pause)
         metrics = CollectorRegistry()
         describe(metrics, EffectiveVersion.of(settings.version), settings.states())
         self._lines[name], self._metrics[name], self._made[name] = line, metrics, self._clock.now()
+        # A random source per component: draws in one do not shift those of another.
         chance = Chance.from_seed(self._chance.random.getrandbits(64), name)
         board = self.board(name)
         log = self.log(name)
@@ -75,41 +77,41 @@ class Workshop:
         return part
 
     def board(self, component: str) -> HotLoops:
-        """Return a new board for a component, whose loops are what is on it."""
+        """Replace the hot loops of a component by an empty collection."""
         board = self._boards[component] = HotLoops(self.looping)
         return board
 
     def forget(self, component: str) -> None:
-        """Forget what a part was given that is gone."""
+        """Forget a deleted component."""
         for known in (self._lines, self._metrics, self._made, self._parts, self._boards):
             known.pop(component, None)
 
     def recheck(self, faults: Iterable[str]) -> None:
-        """Cut the open watches where a fault that is new says so."""
+        """Cut open watches that match these new faults."""
         names = tuple(faults)
         for line in self._lines.values():
             line.recheck(names)
 
     def metrics(self, component: str) -> bytes | None:
-        """Return the metrics of a part that runs, as Prometheus scrapes them."""
+        """Return the metrics of a running component in Prometheus' text format."""
         registry = self._metrics.get(component)
         return None if registry is None else render(registry)
 
     def registry(self, component: str) -> CollectorRegistry | None:
-        """Return what a part that runs measures."""
+        """Return the metrics registry of a running component."""
         return self._metrics.get(component)
 
     def loops(self, component: str) -> list[Loop]:
-        """Return what a part gets nowhere with."""
+        """Return the hot loops of a component."""
         board = self._boards.get(component)
         return [] if board is None else board.current()
 
     def part(self, component: str) -> Part | None:
-        """Return the part of a name that was made last."""
+        """Return the component that was built last under a name."""
         return self._parts.get(component)
 
     def made(self, component: str) -> datetime | None:
-        """Return since when a part is up."""
+        """Return when a component was built."""
         return self._made.get(component)
 
 

@@ -3,7 +3,7 @@
 upstream 1.36: pkg/kubelet/kubelet.go (HandlePodAdditions), pkg/kubelet/allocation/allocation_manager.go
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -135,9 +135,7 @@ class Desk:
         if resize.is_asked(pod) and not pod["metadata"].get("deletionTimestamp"):
             host, notes = self._resized(pod, node, house, host)
         what = plan(pod, host, now)
-        for note in what.notes:
-            if note.reason == "Started":
-                self._pulled(pod, note.container, house)
+        self._pulled(pod, {note.container for note in what.notes if note.reason == "Started"}, house)
         return replace(what, notes=(*notes, *what.notes)) if notes else what
 
     def _resized(
@@ -160,11 +158,13 @@ class Desk:
         events = resize.notes_pending(pod, pending, rules.resizes)
         return replace(host, resizes=False, pending=(pending.reason, pending.message)), events
 
-    def _pulled(self, pod: ReadOnlyObject, container: str, house: House) -> None:
-        """Record the image that a container started from; requeue the node if it is new."""
+    def _pulled(self, pod: ReadOnlyObject, started: Collection[str], house: House) -> None:
+        """Record the images that containers started from; requeue the node if one is new."""
+        if not started:
+            return
         for listed in ("initContainers", "containers", "ephemeralContainers"):
             for one in pod["spec"].get(listed) or ():
-                if one["name"] == container and house.pull(one["image"]):
+                if one["name"] in started and house.pull(one["image"]):
                     self._bells.node(pod["spec"]["nodeName"])
 
     def _once(self, pod: ReadOnlyObject, what: Plan) -> Plan:

@@ -20,7 +20,7 @@ LOOPS_SHOWN_MAX: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Doing:
-    """Whether a component runs, and why."""
+    """State of a component: running or not, the reason, its hot loops."""
 
     running: bool
     reason: str

@@ -112,7 +112,7 @@ class StageBook:
 
     @property
     def synced(self) -> bool:
-        """Whether all stages are listed, or cannot be."""
+        """True once all stages are listed, or cannot be."""
         known = self._definitions.synced or not self._asking.open
         return known and (self._cache.synced or not self._gate.open)
 

@@ -60,7 +60,7 @@ class Verdicts:
             except Unavailable:
                 self._queue.add_rate_limited(name)
             # A stage that was deleted, or that this component may not write, is not retried.
-            except ApiError as error:  # it is gone, or none of our business
+            except ApiError as error:
                 _LOG.debug("stage %s: %s", name, error)
                 self._forget(name)
             else:
