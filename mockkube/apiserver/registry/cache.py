@@ -19,6 +19,7 @@ from mockkube_storage.model import Entry, Event, EventType
 from mockkube_storage.store import Store
 
 from mockkube.api.types import Object, ReadOnlyObject
+from mockkube.api.well_formed import is_well_formed
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.bulk import Bulk
 from mockkube.client.bad_objects import BadObjects, name_of
@@ -174,6 +175,8 @@ class Collection:
         # Functions that end each watch on this collection.
         self.watches: dict[Callable[[], None], None] = {}
         self._spans: dict[str, Span] = {}
+        # Those of them that are well-formed.
+        self._sound: dict[str, list[Record]] = {}
 
     @property
     def kind(self) -> str:
@@ -193,6 +196,19 @@ class Collection:
             span = self._spans[prefix] = Span(self._between(prefix, prefix))
         return span
 
+    def well_formed(self, prefix: str, reader: str) -> Sequence[Record]:
+        """Return as `range` the records whose objects have the types of their kind; report the others."""
+        found = self._sound.get(prefix)
+        if found is None:
+            found = self._sound[prefix] = [one for one in self.range(prefix) if self._check(one, reader)]
+        return found
+
+    def _check(self, record: Record, reader: str) -> bool:
+        if is_well_formed(record.load()):
+            return True
+        self.bad.fail(reader, self.kind, record.place, TypeError("a field is not of the type it must be"))
+        return False
+
     def _between(self, start: str, prefix: str) -> list[Record]:
         keys, records = self.keys, self.records
         first = bisect_left(keys, start)
@@ -209,12 +225,14 @@ class Collection:
         self.revision = max((record.revision for record in self.records.values()), default=0)
         self.floor = revision
         self._spans.clear()
+        self._sound.clear()
 
     def reread(self, reader: Reader, revised: Callable[[Record], Record]) -> None:
         """Decode entries with another function from now on, and convert what has been decoded."""
         self.reader = reader
         self.records = {key: revised(record) for key, record in self.records.items()}
         self._spans.clear()
+        self._sound.clear()
 
     def apply(self, event: Event) -> None:
         """Apply one event of the store and notify the listeners."""
@@ -222,6 +240,7 @@ class Collection:
             return  # it was read from the store already
         key = event.entry.key
         self._spans.clear()
+        self._sound.clear()
         previous = self.records.get(key)
         record = self.reader(event.entry)
         if event.type is EventType.DELETE:

@@ -123,7 +123,7 @@ def _pairs(rule: ReadOnlyObject) -> Iterator[tuple[str, str]]:
 def configured(request: Request, plural: str) -> Sequence[Record]:
     """Return the configuration objects of a kind, by name."""
     resource = request.resource.services.find(GROUP, plural)
-    return () if resource is None else resource.collection.range(resource.prefix(""))
+    return () if resource is None else resource.collection.well_formed(resource.prefix(""), "admission policies")
 
 
 def matching_resource(request: Request, criteria: ReadOnlyObject) -> Resource | None:

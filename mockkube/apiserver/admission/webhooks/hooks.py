@@ -107,7 +107,7 @@ class Hook:
 def hooks(request: Request, plural: str) -> Iterator[Hook]:
     """Yield the webhooks of all configurations of a kind, by the configuration's name."""
     resource = request.find(GROUP, plural)
-    records = resource.collection.range(resource.prefix(""))
+    records = resource.collection.well_formed(resource.prefix(""), "admission webhooks")
     if not records or Subject(request).exempt:
         return
     for record in records:
