@@ -84,7 +84,7 @@ _NUMBERS: Final = (
         ("tests/unit/matching/test_integers.py", *_T_5471),
     ),
     Mutation(
-        "the API server does not check values of Gt and Lt", _KEP_5471, "for text in integers.integer_errors(value)]",
+        "the API server does not check values of Gt and Lt", _KEP_5471, "for text in integers.validate_integer(value)]",
         "for text in ()]", "kep-5471/note-decimal-values.yaml", P_5471, _T_5471, in_ci=True,
     ),
     Mutation(
@@ -223,7 +223,7 @@ _EXPRESSION: Final = (
     ),
     Mutation(
         "a component without expressions takes the rest of the toleration, which tolerates everything", _TAINTS,
-        "if rules.expressions else _never", "if rules.expressions else (lambda taint: True)",
+        "if rules.expressions else _tolerate_nothing", "if rules.expressions else (lambda taint: True)",
         "kep-5500/downgrade-scheduler-gate-off.yaml", P_5500, _T_5500,
     ),
     Mutation(
@@ -234,15 +234,17 @@ _EXPRESSION: Final = (
     ),
     Mutation(
         "a cordon is not opened by an expression", _CORDON,
-        "toleration.tolerates(CORDON) for toleration in tolerations",
-        'toleration.tolerates(CORDON) for toleration in tolerations if "expression" not in toleration.source',
+        "toleration.tolerates(UNSCHEDULABLE_TAINT) for toleration in tolerations",
+        "toleration.tolerates(UNSCHEDULABLE_TAINT) for toleration in tolerations "
+        'if "expression" not in toleration.source',
         "values/V15-cordon-by-expression.yaml", P_5500, _T_SPREAD,
     ),
     Mutation(
-        "the hint of the cordon ignores expressions", _CORDON, "return self._tolerates(PodInfo(event.new))",
+        "the hint of the cordon ignores expressions", _CORDON, "return self._tolerates_cordon(PodInfo(event.new))",
         'tolerations = event.new["spec"].get("tolerations") or ()\n'
         '        plain = [one for one in tolerations if "expression" not in one]\n'
-        '        return self._tolerates(PodInfo({**event.new, "spec": {**event.new["spec"], "tolerations": plain}}))',
+        '        spec = {**event.new["spec"], "tolerations": plain}\n'
+        '        return self._tolerates_cordon(PodInfo({**event.new, "spec": spec}))',
         "kep-5500/cordon-hint.yaml", P_5500, _T_SPREAD, in_ci=True,
     ),
 )  # fmt: skip
@@ -254,8 +256,8 @@ _SPREADING: Final = (
         "kep-3094/affinity-honor.yaml", P_3094, _T_SPREAD, in_ci=True,
     ),
     Mutation(
-        "nodeTaintsPolicy Honor is ignored", _SPREAD, "not (constraint.honors_taints and", "not (False and",
-        "kep-3094/story-1.yaml", P_3094, _T_SPREAD,
+        "nodeTaintsPolicy Honor is ignored", _SPREAD, "constraint.honors_taints and find_untolerated(",
+        "False and find_untolerated(", "kep-3094/story-1.yaml", P_3094, _T_SPREAD,
     ),
     Mutation(
         "nodeAffinityPolicy is Ignore by default", _CONSTRAINTS, '"nodeAffinityPolicy", "Honor"',
@@ -333,26 +335,27 @@ _SCHEDULER: Final = (
     ),
     Mutation(
         "PreferNoSchedule counts although it is tolerated", _TOLERATION,
-        "not any(one.tolerates(taint) for one in tolerations)", "True", "kep-5471/note-prefer-no-schedule.yaml",
-        EVERYWHERE, _T_SPREAD,
+        "sum(1 for _ in iterate_untolerated(node.taints, tolerations, (_PREFER_NO_SCHEDULE,)))",
+        'sum(taint.get("effect") == _PREFER_NO_SCHEDULE for taint in node.taints)',
+        "kep-5471/note-prefer-no-schedule.yaml", EVERYWHERE, _T_SPREAD,
     ),
     Mutation(
         "a changed taint wakes no pod", _TOLERATION,
-        "return event.new is not None and find_untolerated(_taints(event.new), tolerations, KEEPING_AWAY) is None",
-        "return event.old is None", "kep-5500/node-update-wakes-pod.yaml", EVERYWHERE, _T_SPREAD, in_ci=True,
+        "event.new is not None and find_untolerated(_taints(event.new), tolerations, DO_NOT_SCHEDULE_EFFECTS) is None",
+        "event.old is None", "kep-5500/node-update-wakes-pod.yaml", EVERYWHERE, _T_SPREAD, in_ci=True,
     ),
     Mutation(
         "every changed taint wakes every pod", _TOLERATION,
-        "return event.new is not None and find_untolerated(_taints(event.new), tolerations, KEEPING_AWAY) is None",
-        "return True", "performance/P8-queueing-hints.yaml", (*EVERYWHERE, "performance"), _T_SPREAD,
+        "event.new is not None and find_untolerated(_taints(event.new), tolerations, DO_NOT_SCHEDULE_EFFECTS) is None",
+        "True", "performance/P8-queueing-hints.yaml", (*EVERYWHERE, "performance"), _T_SPREAD,
     ),
     Mutation(
         "an added toleration wakes no pod", _TOLERATION,
-        "Interest(Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, is_about),", "",
+        "ClusterEventWithHint(Subject.UNSCHEDULED_POD, Action.POD_TOLERATION, is_update_of),", "",
         "kep-5471/queueing-adding-a-toleration.yaml", EVERYWHERE, _T_SPREAD,
     ),
     Mutation(
-        "the message of 1.33 does not name the taint", _TOLERATION, "< _NAMES_THE_TAINT_BEFORE", "< Version(1, 0)",
+        "the message of 1.33 does not name the taint", _TOLERATION, "< _NAMES_NO_TAINT_SINCE", "< Version(1, 0)",
         "kep-5471/event-message-1-33.yaml", EVERYWHERE, _T_SPREAD,
     ),
 )  # fmt: skip
