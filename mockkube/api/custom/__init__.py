@@ -1,5 +1,5 @@
-"""What a CustomResourceDefinition says of its objects: pruning, defaults, validation, columns. Pure: no store, no HTTP.
+"""CustomResourceDefinitions: pruning, defaults, validation and columns of custom resources, without store and HTTP.
 
-Read `structural` first (a schema as a tree), then `definition` (what one definition declares). Rules in CEL are not
-judged here: they need `matching`, and live with the serving of custom resources in `apiserver/custom`.
+Read `structural` first (a schema as a tree), then `definition` (what a CRD declares). CEL rules are evaluated in
+`apiserver/custom`, because they need `matching`.
 """

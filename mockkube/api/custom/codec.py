@@ -1,6 +1,6 @@
-"""Reading custom objects: pruned by the schema of the version they name, their metadata read as Go reads it.
+"""Codec of custom resources: prune by the schema of the object's version, and decode metadata as Go does.
 
-Nothing else is checked or dropped here: an empty value stays, and what has a wrong type is for validation to say.
+Nothing else is checked or dropped: empty values stay, and values of a wrong type are left to validation.
 """
 
 # upstream 1.36: apiextensions-apiserver/pkg/apiserver/customresource_handler.go, unstructuredSchemaCoercer
@@ -19,7 +19,7 @@ from mockkube.api.types import Object
 
 
 class CustomCodec(Codec):
-    """Decodes the objects of one definition; any other type as the codec of the server does."""
+    """Codec of one CRD; other types are decoded by the server's codec."""
 
     def __init__(self, definition: Definition, plain: Codec) -> None:
         super().__init__(plain.schema)
@@ -29,11 +29,11 @@ class CustomCodec(Codec):
 
     @cached_property
     def metadata(self) -> MetadataReader:
-        """Reads metadata."""
+        """Reader of metadata."""
         return MetadataReader(self._plain)
 
     def node_of(self, version: CustomVersion) -> Node:
-        """The type of the objects of a version."""
+        """Return the type of a version's objects."""
         node = self._nodes.get(version.name)
         if node is None:
             node = self._nodes[version.name] = object_node(version.structural, self.metadata.node)
@@ -55,8 +55,9 @@ class CustomCodec(Codec):
         return obj
 
     def read(self, value: Object, unknown: list[str]) -> Object:
-        """Return a fresh object of what its version knows; paths of what is left out are added to `unknown`."""
+        """Return a pruned copy of the object; add the paths of dropped fields to `unknown`."""
         metadata = self.metadata.read(value.get("metadata"), unknown=unknown)
+        # An object of another kind is not pruned: validation rejects it with its own text.
         if value.get("kind") != self.definition.kind or not self._is_of_group(value):
             return {**value, "metadata": metadata}
         version = self.definition.of_api_version(value["apiVersion"])
@@ -71,13 +72,13 @@ class CustomCodec(Codec):
         return str(value.get("apiVersion") or "").rpartition("/")[0] == self.definition.group
 
     def default(self, obj: Object) -> None:
-        """Fill in the defaults of the version the object is of."""
+        """Set the defaults of the object's version."""
         version = self.definition.of_api_version(obj.get("apiVersion"))
         if version is not None and obj.get("kind") == self.definition.kind:
             fill_in(obj, version.structural)
 
     def converted(self, obj: Object, target: CustomVersion) -> Object:
-        """The object in another version, as far as that knows it."""
+        """Return the object in another version, without fields that it does not have."""
         if obj["apiVersion"] == target.api_version:
             return obj
         return self.read({**obj, "apiVersion": target.api_version}, [])

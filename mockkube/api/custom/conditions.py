@@ -1,4 +1,4 @@
-"""The conditions of a definition: whether its names are accepted, it is served, or it is going."""
+"""Conditions and finalizer of CRDs: names accepted, established, terminating."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/apihelpers/helpers.go, pkg/registry/customresourcedefinition/etcd.go
 
@@ -14,20 +14,20 @@ TERMINATING: Final = "Terminating"
 
 
 def is_true(definition: ReadOnlyObject, kind: str) -> bool:
-    """Whether a condition of a definition holds."""
-    told = (definition.get("status") or {}).get("conditions") or ()
-    return any(one["type"] == kind and one["status"] == "True" for one in told)
+    """Return whether a condition of a CRD is true."""
+    known = (definition.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == kind and one["status"] == "True" for one in known)
 
 
 def with_condition(definition: ReadOnlyObject, wanted: ReadOnlyObject, now: str) -> Object:
-    """Return the definition with the condition in its status; its time is that of its last change."""
+    """Return the CRD with the condition; lastTransitionTime changes only with the status of the condition."""
     status = definition.get("status") or {}
     known = status.get("conditions") or ()
     return {**definition, "status": {**status, "conditions": conditions.with_condition(known, wanted, now)}}
 
 
 def mark_for_cleanup(definition: Object, now: str) -> Object:
-    """Return the definition whose deletion was asked for: it goes when its objects are gone."""
+    """Return the CRD marked for deletion, with the finalizer that keeps it until its objects are gone."""
     metadata = {**definition["metadata"], "deletionTimestamp": now}
     finalizers = metadata.get("finalizers") or []
     metadata["finalizers"] = [*finalizers, *([] if FINALIZER in finalizers else [FINALIZER])]
@@ -37,13 +37,13 @@ def mark_for_cleanup(definition: Object, now: str) -> Object:
 
 
 def awaits_cleanup(definition: ReadOnlyObject) -> bool:
-    """Whether the objects of a definition are still to be deleted."""
+    """Return whether the objects of a CRD are still to be deleted."""
     metadata = definition["metadata"]
     return "deletionTimestamp" in metadata and FINALIZER in (metadata.get("finalizers") or ())
 
 
 def without_finalizer(definition: ReadOnlyObject) -> Object:
-    """Return the definition that waits for its objects no longer."""
+    """Return the CRD without the finalizer, after its objects were deleted."""
     metadata = dict(definition["metadata"])
     metadata["finalizers"] = [one for one in metadata.get("finalizers") or () if one != FINALIZER]
     if not metadata["finalizers"]:

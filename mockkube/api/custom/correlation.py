@@ -1,4 +1,4 @@
-"""An object before and after an update, walked together: what is as it was is not judged by new rules."""
+"""Correlate an object with its old state, for ratcheting: unchanged parts are not validated by stricter rules."""
 
 # upstream 1.36: apiserver/pkg/cel/common/equality.go, maplist.go
 
@@ -12,7 +12,7 @@ _ABSENT: Final = object()
 
 
 class Correlated:
-    """A value, what it was before, and the schema by which the values within are matched."""
+    """Value with its old value, and the schema by which their parts are matched."""
 
     def __init__(self, new: Any, old: Any, schema: Structural) -> None:
         self.new = new
@@ -21,7 +21,7 @@ class Correlated:
 
     @cached_property
     def unchanged(self) -> bool:
-        """Whether the value is what it was, as far as the schema knows; the order of a map's items counts not."""
+        """True if new and old value are equal; the order of items in a list of type map does not matter."""
         match self.new, self.old:
             case dict(), dict():
                 children = [self.key(name) for name in self.new]
@@ -32,7 +32,7 @@ class Correlated:
         return len(self.new) == len(self.old) and all(child is not None and child.unchanged for child in children)
 
     def key(self, name: str) -> "Correlated | None":
-        """The value of a field, and what it was; None if it was not there, or nothing is known of it."""
+        """Return the correlation of a field; None if it is new or not in the schema."""
         child = self.schema.child(name)
         if child is None or not isinstance(self.new, dict) or not isinstance(self.old, dict):
             return None
@@ -41,7 +41,7 @@ class Correlated:
         return Correlated(self.new[name], self.old[name], child)
 
     def index(self, index: int) -> "Correlated | None":
-        """An item of a list, and the one that had its keys; None if there was none, or the list is no map."""
+        """Return the correlation of a list item with the old item of the same keys; None if there is none."""
         if not isinstance(self.new, list) or not isinstance(self.old, list) or self.schema.items is None:
             return None
         old = self._old_items.get(self.new[index])
@@ -53,16 +53,17 @@ class Correlated:
 
 
 class Items:
-    """The items of a list by their keys; nothing is found in a list that is no map."""
+    """Items of a list of type map by their keys; empty for other lists."""
 
     def __init__(self, items: Any, schema: Structural) -> None:
         self._names = schema.map_keys if schema.list_type == "map" else ()
         self._items = {}
         if self._names and isinstance(items, list):
+            # Reversed, so that of several items with the same keys the first wins, as upstream.
             self._items = {_keys(item, self._names): item for item in reversed(items) if isinstance(item, dict)}
 
     def get(self, item: Any) -> Any:
-        """The item with the same keys; None if there is none."""
+        """Return the item with the same keys; None if there is none."""
         return self._items.get(_keys(item, self._names)) if self._names and isinstance(item, dict) else None
 
 
@@ -71,7 +72,7 @@ def _keys(item: Mapping[str, Any], names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def same(new: Any, old: Any) -> bool:
-    """Whether two values are equal as JSON: true is not 1."""
+    """Return whether two values are equal as JSON, where true is not 1."""
     match new, old:
         case dict(), dict():
             return new.keys() == old.keys() and all(same(value, old[key]) for key, value in new.items())

@@ -1,4 +1,4 @@
-"""Defaults of a structural schema, filled into an object."""
+"""Set the defaults of a structural schema on an object."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/defaulting/algorithm.go
 
@@ -9,37 +9,38 @@ import orjson
 from mockkube.api.custom.structural import Structural
 from mockkube.api.errors import StorageTooLarge
 
+# Limit of JSON that defaults may add to one object, far above what can be stored: nested defaults grow exponentially.
 ADDED_BYTES_MAX: Final = 16 * 1024 * 1024
-"""How much JSON defaults may add to one object: far more than can be stored, so nothing else is refused."""
 
 
 def fill_in(value: Any, schema: Structural) -> None:
-    """Give every field that is missing, or is a null it may not be, the default its schema has for it.
+    """Set the default of every field that is absent, or null without being nullable.
 
-    Raise StorageTooLarge when that makes the object many times as large as may be stored.
+    Raise StorageTooLarge if that makes the object many times larger than can be stored.
     """
     _Filling().fill_in(value, schema)
 
 
 class _Filling:
-    """Fills in the defaults of one object, and counts how much that adds."""
+    """Sets the defaults of one object, and counts what that adds."""
 
     def __init__(self) -> None:
         self._added_bytes = 0
         self._written: dict[int, bytes] = {}
 
     def _default(self, schema: Structural) -> Any:
-        """Return a default of which nobody else has a part."""
+        """Return a new copy of a default."""
         text = self._written.get(id(schema))
         if text is None:
             text = self._written[id(schema)] = orjson.dumps(schema.default)
         self._added_bytes += len(text)
         if self._added_bytes > ADDED_BYTES_MAX:
             raise StorageTooLarge(self._added_bytes)
+        # Parsing is the fastest deep copy here, and the text is needed for its size anyway.
         return orjson.loads(text)
 
     def fill_in(self, value: Any, schema: Structural) -> None:
-        """Fill in what is missing in a value, and within it."""
+        """Set the defaults of a value, and those within it."""
         match value:
             case dict():
                 for name, each in schema.properties.items():

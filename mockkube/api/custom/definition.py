@@ -1,6 +1,6 @@
-"""A CustomResourceDefinition as serving reads it: names, and what each version says of its objects.
+"""Crd: names and versions of a CustomResourceDefinition, for serving its objects.
 
-What a version says is compiled when first asked for: of most versions of most definitions nobody asks.
+What a version declares is compiled when first used: most versions of most CRDs never are.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,14 +18,14 @@ from mockkube.api.custom.structural import Structural, read
 from mockkube.api.custom.versions import preferred_first, rank
 from mockkube.api.types import ReadOnlyObject
 
+# In the order in which discovery lists them.
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
-"""In the order discovery lists them."""
+# Verbs in discovery while the CRD is being deleted: objects cannot be created or changed any more.
 VERBS_ENDING: Final = ("delete", "deletecollection", "get", "list", "watch")
-"""What is listed while the definition is being deleted."""
 
 
 class CustomVersion:
-    """What a definition says of one version."""
+    """One version of a CRD."""
 
     def __init__(self, group: str, raw: ReadOnlyObject, reader: SchemaReader) -> None:
         self.raw = raw
@@ -37,57 +37,57 @@ class CustomVersion:
 
     @cached_property
     def schema(self) -> ReadOnlyObject:
-        """The schema as it was given."""
+        """OpenAPI schema as in the CRD."""
         found: ReadOnlyObject = (self.raw.get("schema") or {}).get("openAPIV3Schema") or {}
         return found
 
     @cached_property
     def size(self) -> int:
-        """How many bytes of JSON the schema has."""
+        """Bytes of the schema as JSON."""
         return len(orjson.dumps(self.schema))
 
     @cached_property
     def structural(self) -> Structural:
-        """The schema for pruning and defaults; its defaults are pruned themselves."""
+        """Schema for pruning and defaulting; its defaults are pruned themselves."""
         root = read(self.schema)
         _prune_defaults(root)
         return root
 
     @cached_property
     def checks(self) -> Schema:
-        """The schema for validation."""
+        """Schema for validation."""
         return self._reader.read(self.schema)
 
     @property
     def status_checks(self) -> Schema | None:
-        """The schema for the validation of a status alone."""
+        """Schema for validating a status alone."""
         return self.checks.properties.get("status")
 
     @cached_property
     def subresources(self) -> tuple[Subresource, ...]:
-        """The subresources it has, in the order discovery lists them."""
+        """Subresources of the version, in the order in which discovery lists them."""
         given = self.raw.get("subresources") or {}
         return (STATUS,) * (given.get("status") is not None) + (SCALE,) * (given.get("scale") is not None)
 
     @property
     def has_status(self) -> bool:
-        """Whether the status is written through a subresource of its own."""
+        """True if the status is a subresource."""
         return STATUS in self.subresources
 
     @property
     def scale(self) -> Mapping[str, str] | None:
-        """Where a scale finds what it shows; None without the subresource."""
+        """Paths of the values in a Scale; None without the subresource."""
         paths: Mapping[str, str] | None = (self.raw.get("subresources") or {}).get("scale")
         return paths
 
     @property
     def columns(self) -> list[ReadOnlyObject]:
-        """The columns besides the name."""
+        """Printer columns besides the name."""
         return list(self.raw.get("additionalPrinterColumns") or ())
 
     @property
     def selectable(self) -> tuple[str, ...]:
-        """The paths, with their leading dot, that field selectors know."""
+        """Paths of selectable fields, with a leading dot."""
         return tuple(one["jsonPath"] for one in self.raw.get("selectableFields") or ())
 
 
@@ -101,7 +101,7 @@ def _prune_defaults(schema: Structural) -> None:
 
 
 class Definition:
-    """A definition whose names were accepted."""
+    """CRD whose names have been accepted."""
 
     def __init__(self, obj: ReadOnlyObject, reader: SchemaReader) -> None:
         spec, status = obj["spec"], obj.get("status") or {}
@@ -112,29 +112,29 @@ class Definition:
         self.kind: str = self.names.get("kind", "")
         self.namespaced: bool = spec.get("scope") == "Namespaced"
         self.conversion: ReadOnlyObject = spec.get("conversion") or {}
+        # Whether a webhook converts between the versions, instead of only changing the apiVersion.
         self.converts: bool = self.conversion.get("strategy") == "Webhook"
-        """Whether versions are converted by a webhook instead of by name."""
         self.versions = {raw["name"]: CustomVersion(self.group, raw, reader) for raw in spec["versions"]}
         written = orjson.dumps([spec, dict(self.names)], option=orjson.OPT_SORT_KEYS)
+        # Identifies what the CRD declares: objects stored under another digest are decoded again.
         self.digest = sha256(written).hexdigest()[:16]
-        """Names what the definition says: another one, other objects."""
 
     @cached_property
     def home(self) -> CustomVersion:
-        """The version objects are stored in."""
+        """Storage version."""
         return next(one for one in self.versions.values() if one.storage)
 
     def served(self) -> list[CustomVersion]:
-        """The versions that are served, the preferred one first."""
+        """Return the served versions, the preferred one first."""
         return [self.versions[name] for name in preferred_first(self.versions) if self.versions[name].served]
 
     def of_api_version(self, api_version: Any) -> CustomVersion | None:
-        """The version an object is of, served or not."""
+        """Return the version of an apiVersion, served or not."""
         group, _, name = str(api_version or "").rpartition("/")
         return self.versions.get(name) if group == self.group else None
 
     def kind_of(self, version: CustomVersion, *, ending: bool = False) -> KindInfo:
-        """The kind at a version, for discovery and routing."""
+        """Return the kind at a version, for discovery and routing."""
         return CustomKind(
             self.group,
             self.kind,
@@ -152,12 +152,12 @@ class Definition:
         )
 
     def deprecation(self, version: CustomVersion) -> str:
-        """The warning that comes with every answer of a version; empty for most."""
+        """Return the warning header for requests to a version; empty if it is not deprecated."""
         if not version.raw.get("deprecated"):
             return ""
-        told: str | None = version.raw.get("deprecationWarning")
-        if told is not None:
-            return told
+        warning: str | None = version.raw.get("deprecationWarning")
+        if warning is not None:
+            return warning
         newer = [one.name for one in self._better(version)]
         instead = f"; use {self.group}/{newer[0]} {self.kind}" if newer else ""
         return f"{version.api_version} {self.kind} is deprecated{instead}"

@@ -1,4 +1,4 @@
-"""The formats of strings that schemas may ask for."""
+"""String formats of schemas, as upstream's validator checks them."""
 
 # upstream 1.36: k8s.io/kube-openapi/pkg/validation/strfmt, github.com/asaskevich/govalidator,
 # apiextensions-apiserver/pkg/apiserver/validation/formats.go
@@ -38,7 +38,7 @@ _CARD: Final = re.compile(
 
 
 def enforced(kind: str, form: str, version: Version) -> str:
-    """The format if it is one that is checked in values of this type ("" for none or several), else ""."""
+    """Return the format if it is checked for values of this type ("" for none or several), else ""."""
     if kind in _NUMBERS:
         return form if form in _NUMBERS[kind] else ""
     if kind not in ("", "string"):
@@ -50,7 +50,7 @@ def enforced(kind: str, form: str, version: Version) -> str:
 
 
 def unknown(schema: ReadOnlyObject, version: Version) -> Iterator[str]:
-    """The formats, of a schema and those within it, that nothing is checked by."""
+    """Yield the formats in a schema, at any depth, that are not checked."""
     form = schema.get("format")
     if form and not enforced(schema.get("type", ""), form, version):
         yield form
@@ -65,7 +65,7 @@ def unknown(schema: ReadOnlyObject, version: Version) -> Iterator[str]:
 
 
 def fits(form: str, text: str) -> bool:
-    """Whether a text has the format."""
+    """Return whether a string has the format."""
     return CHECKS[form.replace("-", "")](text)
 
 
@@ -94,6 +94,7 @@ def _datetime(text: str) -> bool:
 def _duration(text: str) -> bool:
     if _GO_DURATION.fullmatch(text):
         return True
+    # upstream: strfmt.ParseDuration accepts Scala's notation, such as "3 days", anywhere in the text.
     return any(_is_unit(match[2].lower()) for match in _SCALA_DURATION.finditer(text))
 
 
@@ -127,6 +128,7 @@ def _uri(text: str) -> bool:
 
 def _ipv4(text: str) -> bool:
     parts = text.split(".")
+    # Go's net.ParseIP accepts IPv4 addresses mapped into IPv6.
     if ":" in text:
         return "." in text and _ipv6(text)
     return len(parts) == 4 and all(part.isascii() and part.isdigit() and int(part) < 256 for part in parts)
@@ -187,6 +189,7 @@ def _long_name(text: str) -> bool:
     return len(text) <= 253 and bool(re.fullmatch(rf"{_SHORT_NAME}(\.{_SHORT_NAME})*", text))
 
 
+# Checked formats; names are without dashes, which upstream ignores.
 CHECKS: Final[Mapping[str, Check]] = {
     "bsonobjectid": _matches(r"[0-9a-fA-F]{24}"),
     "byte": _base64,
@@ -217,4 +220,3 @@ CHECKS: Final[Mapping[str, Check]] = {
     "uuid4": _uuid("4[0-9a-f]{3}", "[89ab][0-9a-f]{3}"),
     "uuid5": _uuid("5[0-9a-f]{3}", "[89ab][0-9a-f]{3}"),
 }
-"""Every format that is checked, its name without dashes."""

@@ -1,4 +1,4 @@
-"""A kind that a definition brings along, at one version."""
+"""Kind of a CRD at one version."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,13 @@ from mockkube.api.catalogue import KindInfo
 
 @dataclass(frozen=True, slots=True)
 class CustomKind(KindInfo):
-    """As a built-in one; its lists are called, and its verbs shown, as the definition has it."""
+    """Kind of a CRD; list kind and discovered verbs are the CRD's."""
 
     named_list: str = ""
+    # Verbs in discovery, in its order.
     listed_verbs: tuple[str, ...] = ()
-    """What discovery says can be done, in its order."""
 
     @property
     def list_kind(self) -> str:
-        """The kind of a collection."""
+        """Kind of a list of the objects."""
         return self.named_list or f"{self.kind}List"

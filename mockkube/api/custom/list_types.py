@@ -1,4 +1,4 @@
-"""Lists that are sets or maps: no item, or no key, may stand in them twice."""
+"""Validate lists of type set and map: no item, or no key, may occur twice."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/listtype/validation.go
 
@@ -11,7 +11,7 @@ from mockkube.api.fields import FieldError, duplicate, invalid, keyed
 
 
 def validate_lists(value: Any, schema: Structural, at: str = "") -> Iterator[FieldError]:
-    """Complain of what stands twice, in this value and within."""
+    """Yield an error for each duplicate in a value, at any depth."""
     match value:
         case dict():
             for name, item in value.items():
@@ -44,10 +44,11 @@ def _validate_keys(items: list[Any], names: Sequence[str], at: str) -> Iterator[
 
 
 def _repeated(items: Sequence[Any]) -> list[int]:
-    """The index of each item that stands there for the second time."""
+    """Return the index of each item that occurs for the second time."""
     seen: dict[tuple[type, str], int] = {}
     found = []
     for index, item in enumerate(items):
+        # The type is part of the key, because Python finds 1, 1.0 and true equal.
         kind = type(item) if isinstance(item, bool | str | int | float | None) else dict
         form = (kind, json.dumps(item, sort_keys=True))
         seen[form] = seen.get(form, 0) + 1

@@ -1,4 +1,4 @@
-"""The metadata of custom resources and of objects embedded in them: read as Go reads it, and judged."""
+"""Decode and validate the metadata of custom resources and of objects embedded in them."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/objectmeta
 
@@ -16,18 +16,18 @@ DEFINITION: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 class Misread(ValueError):
-    """The metadata, or what stands beside it, has another type than it must; the text is upstream's."""
+    """Error for metadata, apiVersion or kind of a wrong type; the text is upstream's."""
 
 
 class MetadataReader:
-    """Reads metadata as the Go type does: pruned, checked, empty values left out."""
+    """Decoder of metadata, as the Go type: pruned, type-checked, without empty values."""
 
     def __init__(self, codec: Codec) -> None:
         self.node = codec.schema.node(DEFINITION)
         self._codec = codec
 
     def read(self, value: Any, at: str = "metadata", unknown: list[str] | None = None) -> Object:
-        """Return the metadata; raise Misread if it is none. Paths of what is left out are added to `unknown`."""
+        """Return the metadata; raise Misread. Add the paths of dropped fields to `unknown`."""
         if value is None:
             return {}
         found = Found()
@@ -40,7 +40,7 @@ class MetadataReader:
         return metadata
 
     def read_embedded(self, value: Any, schema: Structural, unknown: list[str]) -> None:
-        """Read, in place, the metadata of every object embedded in a value."""
+        """Decode, in place, the metadata of every embedded object in a value."""
         found: list[str] = []
         self._read_within(value, schema, "", found)
         unknown += sorted(found)
@@ -75,7 +75,7 @@ def _path(at: str, name: str) -> str:
 
 
 def validate_embedded(value: Any, schema: Structural | None, at: str = "") -> Iterator[FieldError]:
-    """Judge kind, apiVersion and metadata of every object embedded in a value."""
+    """Validate kind, apiVersion and metadata of every embedded object in a value."""
     if schema is None:
         return
     match value:
@@ -101,6 +101,7 @@ def _validate_own(value: ReadOnlyObject, at: str) -> Iterator[FieldError]:
             case "kind":
                 yield from _validate_kind(item, _path(at, name))
             case "metadata":
+                # upstream: an embedded object, such as a template, may do without a name.
                 metadata = item if item.get("name") else {**item, "name": "fakename"}
                 namespaced = bool(metadata.get("namespace"))
                 judged = {"metadata": metadata}

@@ -1,4 +1,4 @@
-"""The names of a definition: granted as far as no other of its group has them."""
+"""Accept the names of a CRD, unless another CRD of its group has them."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/controller/status/naming_controller.go, ../establish
 
@@ -21,9 +21,10 @@ _CLAIMS: Final = (
 
 
 def settled(definition: ReadOnlyObject, others: Iterable[ReadOnlyObject], now: str) -> Object:
-    """Return the definition with the names it is granted, the others of its group considered."""
+    """Return the CRD with the names it is granted and its conditions; `others` are the CRDs of its group."""
     wanted, status = definition["spec"]["names"], definition.get("status") or {}
     accepted = status.get("acceptedNames") or {}
+    # Nothing to do; returned as a copy, which the caller compares with the original.
     if wanted == accepted and is_true(definition, ESTABLISHED):
         return dict(definition)
     taken = _taken([*others, definition])
@@ -34,6 +35,7 @@ def settled(definition: ReadOnlyObject, others: Iterable[ReadOnlyObject], now: s
             problem = (reason, aggregate(complaints))
         else:
             granted[name] = wanted.get(name)
+    # Categories may be shared by any number of kinds.
     granted["categories"] = wanted.get("categories")
     names = {name: value for name, value in granted.items() if value}
     settled_one = {**definition, "status": {**status, "acceptedNames": {"plural": "", "kind": "", **names}}}
@@ -54,7 +56,7 @@ def _with_conditions(definition: Object, problem: tuple[str, str] | None, now: s
 
 
 def _taken(definitions: Iterable[ReadOnlyObject]) -> dict[str, set[str]]:
-    """The names that are granted in a group."""
+    """Return the names that are in use in a group."""
     resources: set[str] = set()
     kinds: set[str] = set()
     for one in definitions:

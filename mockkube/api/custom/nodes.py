@@ -1,4 +1,4 @@
-"""A structural schema as the types that server-side apply, and all that walks fields, knows."""
+"""Convert structural schemas to schema nodes, by which server-side apply walks objects."""
 
 # upstream 1.36: k8s.io/kube-openapi/pkg/schemaconv, apiextensions-apiserver/pkg/controller/openapi/builder
 
@@ -16,7 +16,7 @@ _SCALARS: Final = {
 
 
 def object_node(schema: Structural, metadata: Node) -> Node:
-    """Return the type of a whole object."""
+    """Return the node of a whole object."""
     node = _struct(schema, metadata)
     node.fields |= _own(metadata)
     return node
@@ -28,7 +28,7 @@ def _own(metadata: Node) -> dict[str, Field]:
 
 
 def _field(name: str, node: Node) -> Field:
-    """A field that is not there unless somebody gave it."""
+    """Return a field that is only present if it was set."""
     return Field(name, node, pointer=True, omit_empty=True, omit_zero=False)
 
 

@@ -1,4 +1,4 @@
-"""Numbers against their schema: the range of type and format, bounds, multiples."""
+"""Validate numbers: range of type and format, bounds, multiples."""
 
 # upstream 1.36: k8s.io/kube-openapi/pkg/validation/validate/{validator,values}.go
 
@@ -16,7 +16,7 @@ _BOUNDS: Final = (("minimum", "exclusiveMinimum", "greater", -1), ("maximum", "e
 
 
 def check_number(value: Number, schema: Schema, place: Place) -> Outcome:
-    """Return what is wrong with a number."""
+    """Return the errors of a number."""
     outcome, raw = Outcome(), schema.raw
     _check_range(outcome, value, schema, "Checked", place)
     if (factor := raw.get("multipleOf")) is not None:
@@ -25,6 +25,7 @@ def check_number(value: Number, schema: Schema, place: Place) -> Outcome:
     for name, exclusive, word, sign in _BOUNDS:
         if (bound := raw.get(name)) is None:
             continue
+        # A bound outside of the type's range is an error of its own, and is compared as a float.
         native = _check_range(outcome, bound, schema, f"{name.capitalize()} boundary", place)
         limit = int(bound) if native and isinstance(value, int) else float(bound)
         if raw.get(exclusive):
@@ -37,7 +38,7 @@ def check_number(value: Number, schema: Schema, place: Place) -> Outcome:
 
 
 def _check_range(outcome: Outcome, number: Number, schema: Schema, prefix: str, place: Place) -> bool:
-    """Whether the type and format of the schema have this number; a complaint if not."""
+    """Return whether the number is in the range of the schema's type and format; add an error if not."""
     kind = schema.single_type
     if kind == "integer":
         bits = _BITS.get(schema.format, 63)
@@ -57,12 +58,13 @@ def _check_multiple(outcome: Outcome, value: Number, factor: Number, place: Plac
     elif isinstance(value, int) and isinstance(factor, int):
         if value % factor:
             unfit(outcome, place, value, f"should be a multiple of {factor}")
+    # upstream multiplies for factors below 1, with other rounding errors than a division has.
     elif not (1 / factor * value if factor < 1 else value / factor).is_integer():
         unfit(outcome, place, value, f"should be a multiple of {_shown(factor)}")
 
 
 def _shown(number: Number) -> str:
-    """Print a number as Go's `%v` does."""
+    """Format a number like Go's `%v`."""
     if isinstance(number, int):
         return str(number)
     if number.is_integer() and abs(number) < 1e21:

@@ -1,4 +1,4 @@
-"""What a schema says of a value: complaints in upstream's words, and how much of the value fitted."""
+"""Result of validating a value: errors in upstream's words, and how many checks the value passed."""
 
 # upstream 1.36: k8s.io/kube-openapi/pkg/validation/{validate/result.go,errors/schema.go}, and
 # apiextensions-apiserver/pkg/apiserver/validation/validation.go, which makes field errors of them
@@ -9,28 +9,30 @@ from typing import Any, Final
 from mockkube.api import fields
 from mockkube.api.fields import ErrorType, FieldError, go_json, invalid, not_supported, quoted, required
 
+# Field of errors without a path, as Go prints a nil path.
 NOWHERE: Final = "<nil>"
-"""The field of a complaint that has none."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """The complaints of one schema, each text once, and how many of its checks were content."""
+    """Errors of one schema by their text, and the number of checks that passed."""
 
+    # Keyed by text, because upstream reports each text once.
     complaints: dict[str, FieldError] = field(default_factory=dict)
+    # Of several alternatives that all fail, upstream reports the one with the most matches.
     matches: int = 0
 
     @property
     def valid(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if there are no errors."""
         return not self.complaints
 
     def add(self, text: str, error: FieldError) -> None:
-        """Add a complaint, unless one of the same text is there."""
+        """Add an error, unless there is one with the same text."""
         self.complaints.setdefault(text, error)
 
     def merge(self, other: "Outcome") -> None:
-        """Take over what another schema says."""
+        """Add the errors and matches of another result."""
         for text, error in other.complaints.items():
             self.complaints.setdefault(text, error)
         self.matches += other.matches
@@ -38,65 +40,65 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value stands: the path upstream prints, and what it stands under in the object."""
+    """Path of a value as upstream prints it, and the path in the object that it is relative to."""
 
     path: str = ""
     root: str = ""
 
     @property
     def field(self) -> str:
-        """The field a complaint names."""
+        """Path of the field in errors."""
         name = self.path.removeprefix(".")
         if not name:
             return self.root or NOWHERE
         return f"{self.root}.{name}" if self.root else name
 
     def property(self, name: str) -> "Place":
-        """A field that the schema names."""
+        """Return the path of a field that the schema declares."""
         return Place(f"{self.path}.{name}" if self.path else name, self.root)
 
     def entry(self, name: str) -> "Place":
-        """Any other field; at the root its path begins with a dot."""
+        """Return the path of any other field; at the root it begins with a dot."""
         return Place(f"{self.path}.{name}", self.root)
 
     def item(self, index: int) -> "Place":
-        """An item of a list."""
+        """Return the path of a list item."""
         return Place(f"{self.path}[{index}]", self.root)
 
 
 def wrong_type(outcome: Outcome, place: Place, wanted: str, found: str) -> None:
-    """The value is of another type, or not in its format."""
+    """Add an error: the value has another type or format."""
     text = f"{place.path} in body must be of type {wanted}: {quoted(found)}"
     outcome.add(text, FieldError(place.field, text, ErrorType.TYPE_INVALID, found))
 
 
 def missing(outcome: Outcome, place: Place) -> None:
-    """A required field is not there."""
+    """Add an error: a required field is absent."""
     outcome.add(f"{place.path} in body is required", required(place.field))
 
 
 def none_of(outcome: Outcome, place: Place, value: Any, allowed: list[Any]) -> None:
-    """The value is not among those allowed."""
+    """Add an error: the value is not one of the allowed ones."""
     words = [one if isinstance(one, str) else go_json(one) for one in allowed]
     outcome.add(f"{place.path} in body should be one of {words}", not_supported(place.field, value, words))
 
 
 def unfit(outcome: Outcome, place: Place, value: Any, what: str) -> None:
-    """The value does not fit; `what` it should be or do."""
+    """Add an error with a text about what the value should be."""
     text = f"{place.path} in body {what}"
     outcome.add(text, invalid(place.field, value, text))
 
 
 def too_many(outcome: Outcome, place: Place, count: int, most: int, unit: str) -> None:
-    """There are more items or properties than allowed."""
+    """Add an error: there are too many items or properties."""
     outcome.add(f"{place.path} in body should have at most {most} {unit}", fields.too_many(place.field, count, most))
 
 
 def too_long(outcome: Outcome, place: Place, most: int) -> None:
-    """The text is too long."""
+    """Add an error: the string is too long."""
     outcome.add(f"{place.path} in body should be at most {most} chars long", fields.too_long(place.field, most))
 
 
 def unplaced(outcome: Outcome, place: Place, text: str) -> None:
-    """A complaint that upstream gives no field, and no value."""
+    """Add an error for which upstream reports neither field nor value."""
     outcome.add(text, invalid(place.root or NOWHERE, "", text))

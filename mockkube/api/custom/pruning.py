@@ -1,4 +1,4 @@
-"""Pruning: an object without what its schema does not know."""
+"""Prune objects: drop the fields that a structural schema does not have."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/pruning/algorithm.go, ../defaulting/prune.go
 
@@ -8,15 +8,15 @@ from typing import Any, Final
 from mockkube.api.custom.structural import Structural
 from mockkube.api.types import Object
 
+# Fields that every object has, whatever its schema says.
 OWN: Final = ("apiVersion", "kind", "metadata")
-"""The fields every whole object has, whatever its schema says."""
 _NOTHING: Final = Structural({})
 
 
 def prune_object(obj: Object, schema: Structural | None, unknown: list[str] | None = None) -> Object:
-    """Return a fresh object of what the schema knows of this one; its own fields are kept as they are.
+    """Return a copy of the object with the fields that the schema has; apiVersion, kind and metadata stay unchanged.
 
-    The paths of what is left out are added to `unknown`, sorted.
+    The paths of dropped fields are added to `unknown`, sorted.
     """
     found: list[str] = []
     root = replace(schema or _NOTHING, embedded=True)
@@ -27,7 +27,7 @@ def prune_object(obj: Object, schema: Structural | None, unknown: list[str] | No
 
 
 def prune_value(value: Any, schema: Structural) -> Any:
-    """Return a value, such as a default, without what its schema does not know."""
+    """Return a value, such as a default, without the fields that its schema does not have."""
     return _prune(value, schema, "", [])
 
 
@@ -40,13 +40,14 @@ def _prune(value: Any, schema: Structural | None, at: str, unknown: list[str]) -
             if schema is not None and schema.preserve:
                 return [_keep(item, items, f"{at}[{index}]", unknown) for index, item in enumerate(value)]
             return [_prune(item, items, f"{at}[{index}]", unknown) for index, item in enumerate(value)]
+        # Go decodes whole numbers in JSON as int64, so 1.0 is stored as 1.
         case float() if value.is_integer() and abs(value) < 1 << 63:
             return int(value)
     return value
 
 
 def _keep(value: Any, schema: Structural | None, at: str, unknown: list[str]) -> Any:
-    """Prune within what is kept as a whole."""
+    """Prune inside a value whose unknown fields are preserved."""
     if schema is None:
         return value
     if isinstance(value, list):
@@ -68,6 +69,7 @@ def _prune_map(value: Object, schema: Structural | None, at: str, unknown: list[
             pruned[key] = _prune(item, schema.additional, _path(at, key), unknown)
         elif schema.preserve:
             pruned[key] = item
+        # `additionalProperties: true` keeps the key, but nothing is known about the value.
         elif schema.keeps_additional:
             pruned[key] = _prune(item, None, _path(at, key), unknown)
         else:
@@ -80,7 +82,7 @@ def _path(at: str, key: str) -> str:
 
 
 def drop_nulls(value: Any, schema: Structural) -> None:
-    """Take out of a value the nulls that its schema neither allows nor replaces by a default."""
+    """Drop nulls that the schema neither allows nor replaces by a default."""
     match value:
         case dict():
             for key, item in list(value.items()):

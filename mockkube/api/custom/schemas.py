@@ -1,4 +1,4 @@
-"""A schema as validation reads it: types, bounds and what else its keywords ask of a value."""
+"""Schemas for validation: types, formats, bounds and other keywords."""
 
 # upstream 1.36: apiextensions-apiserver/pkg/apiserver/validation/validation.go (ConvertJSONSchemaProps)
 
@@ -10,13 +10,13 @@ from mockkube.api.custom import formats
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.versions import Version
 
+# Returns whether a pattern, in Go's dialect of regular expressions, matches a part of a text.
 Matcher = Callable[[str, str], bool]
-"""Whether a pattern, in Go's dialect, is found in a text."""
 
 
 @dataclass(slots=True, eq=False)
 class Schema:
-    """The checks of one schema, and those of the schemas within it."""
+    """Keywords of one schema, and the schemas within it."""
 
     raw: ReadOnlyObject
     matches: Matcher
@@ -24,13 +24,13 @@ class Schema:
     format: str = ""
     nullable: bool = False
     enum: list[Any] = field(default_factory=list)
+    # Strings of the enum, for a fast look-up in long enums.
     texts: frozenset[str] = frozenset()
-    """Those of the enum that are texts."""
     required: tuple[str, ...] = ()
     properties: "dict[str, Schema]" = field(default_factory=dict)
     additional: "Schema | None" = None
+    # Whether other properties are forbidden.
     closed: bool = False
-    """Whether there may be no other properties."""
     items: "Schema | None" = None
     all_of: "tuple[Schema, ...]" = ()
     any_of: "tuple[Schema, ...]" = ()
@@ -39,19 +39,19 @@ class Schema:
 
     @property
     def single_type(self) -> str:
-        """The type, if it is but one."""
+        """Type of the schema, if it has exactly one."""
         return self.types[0] if len(self.types) == 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaReader:
-    """Reads schemas for the formats of one version, with an engine for patterns."""
+    """Reader of schemas, with the formats of one version and a pattern matcher."""
 
     version: Version
     matches: Matcher
 
     def read(self, raw: ReadOnlyObject | None) -> Schema:
-        """Return the checks of a schema."""
+        """Return the validation schema of an OpenAPI schema."""
         raw = raw or {}
         kind = raw.get("type", "")
         types = ("integer", "string") if raw.get("x-kubernetes-int-or-string") else (kind,) if kind else ()

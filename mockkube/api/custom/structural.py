@@ -1,6 +1,6 @@
-"""A structural schema as a tree: what pruning, defaulting and validation walk.
+"""Structural schema as a tree, which pruning, defaulting and validation walk.
 
-It is built once per version of a definition, from JSON that the definition's own validation has accepted.
+It is built once for each version of a CRD, from JSON that the validation of CRDs has accepted.
 """
 
 # upstream 1.36: apiextensions-apiserver/pkg/apiserver/schema/convert.go
@@ -17,15 +17,15 @@ _METADATA: Final[ReadOnlyObject] = {"type": "object", "properties": {"name": _TE
 
 @dataclass(slots=True, eq=False)
 class Structural:
-    """One schema and those within it. `raw` is the JSON it was read from."""
+    """Structural schema and the schemas within it. `raw` is its JSON."""
 
     raw: ReadOnlyObject
     type: str = ""
     properties: "dict[str, Structural]" = field(default_factory=dict)
+    # Schema of values that are not among the properties.
     additional: "Structural | None" = None
-    """The schema of what is not among the properties."""
+    # Whether `additionalProperties` is set, to a schema or a boolean.
     keeps_additional: bool = False
-    """Whether `additionalProperties` is given at all, be it as a boolean."""
     items: "Structural | None" = None
     default: Any = None
     nullable: bool = False
@@ -37,25 +37,25 @@ class Structural:
 
     @property
     def rules(self) -> tuple[ReadOnlyObject, ...]:
-        """The rules in CEL of this very schema."""
+        """CEL rules of this schema, without those within it."""
         return tuple(self.raw.get("x-kubernetes-validations") or ())
 
     def child(self, name: str) -> "Structural | None":
-        """The schema of a field or an entry."""
+        """Return the schema of a field or map entry."""
         return self.properties.get(name, self.additional)
 
     def refuses_null(self, value: Any) -> bool:
-        """Whether the value is a null that the schema does not allow."""
+        """Return whether the value is null and the schema does not allow that."""
         return value is None and not self.nullable
 
     def whole(self) -> "Structural":
-        """The schema as that of a whole object: kind, apiVersion and a name are known in any case."""
+        """Return the schema with apiVersion, kind and metadata.name declared, as for an object."""
         given = {"kind": _TEXT, "apiVersion": _TEXT, "metadata": _METADATA}
         return replace(self, properties={**self.properties, **{name: read(raw) for name, raw in given.items()}})
 
 
 def read(raw: ReadOnlyObject | None) -> Structural:
-    """Return the tree of a schema."""
+    """Parse an OpenAPI schema."""
     raw = raw or {}
     additional, items = raw.get("additionalProperties"), raw.get("items")
     return Structural(

@@ -1,6 +1,7 @@
-"""Values against the schema of a version: complaints in the words and the order of upstream's validator.
+"""Validate values by the schema of a CRD version, with the texts and in the order of upstream's validator.
 
-On an update what is as it was is not complained of: a schema may become stricter without breaking what is stored.
+In an update errors in unchanged values are ignored (ratcheting): a schema may become stricter without breaking stored
+objects.
 """
 
 # upstream 1.36: k8s.io/kube-openapi/pkg/validation/validate, and
@@ -20,7 +21,7 @@ _TYPE_FIELDS: Final = ("kind", "apiVersion")
 
 
 def validate(value: Any, schema: Schema, correlated: Correlated | None = None, *, root: str = "") -> list[FieldError]:
-    """Return what is wrong with a value that stands at `root`; `correlated` tells what it was before."""
+    """Return the errors of a value at `root`; `correlated` has its old value."""
     return list(_ratcheted(value, schema, Place(root=root), correlated).complaints.values())
 
 
@@ -41,7 +42,7 @@ def _check(value: Any, schema: Schema, place: Place, correlated: Correlated | No
 
 
 def _parts(value: Any, schema: Schema, place: Place, correlated: Correlated | None) -> Iterator[Outcome]:
-    """The outcomes of the keywords that apply to such a value."""
+    """Yield the results of the keywords that apply to the value."""
     if schema.types or schema.format:
         yield _check_type(value, schema, place)
     if value is not None:
@@ -61,7 +62,7 @@ def _parts(value: Any, schema: Schema, place: Place, correlated: Correlated | No
 
 
 def _json_type(value: Any) -> tuple[str, str]:
-    """The type and format of a value."""
+    """Return type and format of a value."""
     match value:
         case bool():
             return "boolean", ""
@@ -87,6 +88,7 @@ def _check_type(value: Any, schema: Schema, place: Place) -> Outcome:
     else:
         kind, form = _json_type(value)
         fits = kind in types
+        # JSON does not distinguish 1.0 from 1, so a whole float is an integer, too.
         fits = fits or (kind == "number" and float(value).is_integer() and "integer" in types)
         fits = fits or (kind == "integer" and "number" in types)
         spelled = isinstance(value, str | list)
@@ -102,7 +104,7 @@ def _check_type(value: Any, schema: Schema, place: Place) -> Outcome:
 
 
 def _check_text(value: str, schema: Schema, place: Place) -> Outcome:
-    """Complain once: of the length, else of the pattern."""
+    """Check length, then pattern; only the first error is reported."""
     outcome, raw = Outcome(), schema.raw
     most, least, pattern = raw.get("maxLength"), raw.get("minLength"), raw.get("pattern")
     if most is not None and len(value) > most:
@@ -169,7 +171,7 @@ def _check_properties(value: dict[str, Any], schema: Schema, place: Place, corre
 
 
 def _key(correlated: Correlated | None, name: str, place: Place) -> Correlated | None:
-    """What the field was; its kind and version an object always shows as they are asked for."""
+    """Return the correlation of a field; kind and apiVersion at the root are always validated."""
     if correlated is None or (not place.path and name in _TYPE_FIELDS):
         return None
     return correlated.key(name)

@@ -1,4 +1,4 @@
-"""The order of versions: stable before beta before alpha, the greater number first, other names last."""
+"""Order of API versions: stable before beta before alpha, higher numbers first, other names last."""
 
 # upstream 1.36: apimachinery/pkg/version/helpers.go
 
@@ -12,7 +12,7 @@ Rank = tuple[int, int, int, int]
 
 
 def rank(name: str) -> Rank:
-    """What a version is compared by; the greater is preferred. Names that are no versions compare alike."""
+    """Return the sort key of a version; the greater one is preferred. Names that are no versions have equal keys."""
     match = _VERSION.fullmatch(name)
     if match is None:
         return (0, 0, 0, 0)
@@ -20,5 +20,5 @@ def rank(name: str) -> Rank:
 
 
 def preferred_first(names: Iterable[str]) -> list[str]:
-    """Return the versions in the order in which discovery prefers them."""
+    """Return the versions in discovery's order of preference."""
     return sorted(sorted(names), key=lambda name: tuple(-part for part in rank(name)))

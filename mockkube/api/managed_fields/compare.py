@@ -1,4 +1,4 @@
-"""What a change of an object removes, modifies and adds, as sets of fields."""
+"""Compare two typed values: which fields are removed, modified and added."""
 
 # upstream 1.36: sigs.k8s.io/structured-merge-diff/v6/typed/compare.go
 
@@ -14,14 +14,14 @@ from mockkube.api.managed_fields.types import ABSENT, Form, ListType, MapType, T
 
 @dataclass(slots=True)
 class Comparison:
-    """The fields in which a new value differs from an old one; none is in two of the sets."""
+    """Fields in which a new value differs from an old one; no field is in two of the sets."""
 
     removed: FieldSet = field(default_factory=FieldSet)
     modified: FieldSet = field(default_factory=FieldSet)
     added: FieldSet = field(default_factory=FieldSet)
 
     def within(self, reach: Reach) -> "Comparison":
-        """Leave out the fields that an endpoint does not write."""
+        """Return the comparison without the fields that a resource or subresource does not write."""
         return Comparison(*(reach.within(one) for one in (self.removed, self.modified, self.added)))
 
 
@@ -37,7 +37,7 @@ class _Walk:
         self.found = Comparison()
 
     def value(self, old: Any, new: Any, expected: Type, path: Path) -> None:
-        # hot: per field of every written object; equal parts are passed over at once
+        # hot: per field of every written object; equal parts are skipped without a walk
         if old is not ABSENT and new is not ABSENT and old == new:
             return
         before, after = expected.form(old), expected.form(new)
@@ -57,10 +57,11 @@ class _Walk:
             self.found.removed.insert(path)
 
     def _form(self, form: Form, old: Any, new: Any, path: Path) -> bool:
-        """Compare in one form; tell whether it is a leaf, whose parts are nobody's."""
+        """Compare in one form; return whether it is a leaf, whose parts are not managed separately."""
         match form:
             case MapType():
                 olds, news = _as(dict, old), _as(dict, new)
+                # An empty map has no fields that could be managed, so it is managed itself.
                 if form.atomic or not (olds or news):
                     return self._leaf(old, new, path)
                 self._map(form, olds, news, path)
@@ -94,7 +95,7 @@ class _Walk:
             self._item(form.element, olds.get(element, []), news.get(element, []), (*path, element))
 
     def _item(self, expected: Type, old: list[Any], new: list[Any], path: Path) -> None:
-        """Compare the items known by one element; several of them together are one value."""
+        """Compare the items with one path element; several of them together are compared as one value."""
         if len(old) <= 1 and len(new) <= 1:
             self.value(_only(old), _only(new), expected, path)
         elif len(old) >= 2 and len(new) >= 2:
@@ -111,7 +112,7 @@ class _Walk:
 
 
 def _as(kind: Callable[[], Any], value: Any) -> Any:
-    """The value if it is of the kind, else an empty one."""
+    """Return the value if it is of the type, else an empty one."""
     return value if isinstance(value, kind) else kind()  # type: ignore[arg-type]  # dict and list are types
 
 

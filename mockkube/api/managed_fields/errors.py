@@ -1,43 +1,43 @@
-"""What can be wrong with an apply or with managed fields."""
+"""Errors of server-side apply and managed fields."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 
 class ManagedFieldsError(Exception):
-    """The base of what this package raises."""
+    """Base class of this package's errors."""
 
 
 class BadApply(ManagedFieldsError):
-    """The applied object is of another kind, or carries managedFields: 400 BadRequest with the message as it is."""
+    """Error for an applied object of another kind, or with managedFields: 400 BadRequest with this message."""
 
 
 class TypeMismatch(ManagedFieldsError):
-    """A value does not fit its type: 500 without a reason, with the message as it is."""
+    """Error for a value that does not fit its type: 500 without a reason, with this message."""
 
 
 class BadEntry(ManagedFieldsError):
-    """An entry of managedFields cannot be read; an apply answers it with 500, an update forgets the entries."""
+    """Error for an invalid entry of managedFields: 500 in an apply; an update ignores the entries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A field the applier wants to set that somebody else manages."""
+    """Field that the applier sets and another manager manages."""
 
+    # The other manager in messages: name, subresource, version.
     manager: str
-    """The other manager as it is shown: name, subresource, version."""
     path: str
 
 
 class ApplyConflict(ManagedFieldsError):
-    """Others manage fields that the applier sets to another value: 409 Conflict, with a cause for each field."""
+    """Error when other managers manage fields that the applier changes: 409 Conflict, with a cause for each field."""
 
     def __init__(self, conflicts: Sequence[Conflict]) -> None:
         super().__init__(_describe(conflicts))
         self.conflicts = tuple(conflicts)
 
     def causes(self) -> list[dict[str, str]]:
-        """The causes that the answer's details list."""
+        """Return the causes for the Status details."""
         return [
             {"reason": "FieldManagerConflict", "message": f"conflict with {one.manager}", "field": one.path}
             for one in self.conflicts

@@ -1,4 +1,4 @@
-"""The fields a value has: what an applier manages by applying it."""
+"""Field set of a typed value: what an applier manages by applying it (upstream: ToFieldSet)."""
 
 # upstream 1.36: sigs.k8s.io/structured-merge-diff/v6/typed/tofieldset.go
 
@@ -11,14 +11,14 @@ from mockkube.api.managed_fields.types import ListType, MapType, Type
 
 
 def extent(value: Any, expected: Type) -> FieldSet:
-    """Return every leaf and every list item of a value, and the entries of maps that are no structs."""
+    """Return the leaves and list items of a value, and the entries of maps that are not structs."""
     found = FieldSet()
     _collect(value, expected, (), found)
     return found
 
 
 def with_named_fields(fields: FieldSet, expected: Type | None) -> FieldSet:
-    """Return the set and the fields of structs on the way to its members."""
+    """Add the fields of structs on the way to the members of a set."""
     form = expected.map if expected else None
     named = {one for one in fields.children if form and one[0] == "f" and one[2:] in form.fields}
     children = {
@@ -55,6 +55,7 @@ def _collect_map(value: dict[str, Any], form: MapType, path: Path, found: FieldS
             continue
         at = (*path, field_element(name))
         _collect(one, expected, at, found)
+        # A field of a struct exists always; an entry of a map only if someone manages it.
         if one is None or one == {} or name not in form.fields:
             found.insert(at)
 
@@ -63,6 +64,7 @@ def _collect_list(value: list[Any], form: ListType, path: Path, found: FieldSet)
     elements = [item_element(form, item) for item in value]
     times = Counter(elements)
     for element, item in zip(elements, value, strict=True):
+        # Duplicate items are managed together, so nothing within them is.
         if times[element] == 1:
             _collect(item, form.element, (*path, element), found)
         found.insert((*path, element))

@@ -1,7 +1,7 @@
-"""Sets of fields: a tree whose edges are path elements, as `fieldsV1` writes it.
+"""Sets of field paths: a tree whose edges are path elements, as in `fieldsV1`.
 
-A path element is its own text: `f:spec`, `k:{"name":"c"}` (an item by its keys), `v:"x"` (an item by its value),
-`i:0`. Keys are written in one way only, so that equal elements are equal text.
+A path element is its own text: `f:spec`, `k:{"name":"c"}` (item by keys), `v:"x"` (item by value), `i:0` (item by
+index). Keys have one canonical text, so equal elements are equal strings.
 """
 
 # upstream 1.36: sigs.k8s.io/structured-merge-diff/v6/fieldpath
@@ -23,26 +23,27 @@ _HTML: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 def field_element(name: str) -> str:
-    """The element of a field of a map."""
+    """Return the element of a map's field."""
     return f"f:{name}"
 
 
 def key_element(keys: Mapping[str, Any]) -> str:
-    """The element of a list item that is identified by keys."""
+    """Return the element of a list item that is identified by keys."""
     return f"k:{_written(dict(keys))}"
 
 
 def value_element(value: Any) -> str:
-    """The element of a list item that is identified by its value."""
+    """Return the element of a list item that is identified by its value."""
     return f"v:{_written(value)}"
 
 
 def _written(value: Any) -> str:
+    # Go's encoding/json escapes these characters for HTML.
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode().translate(_HTML)
 
 
 def shown(path: Path) -> str:
-    """Print a path as messages do: `.spec.containers[name="c"].image`."""
+    """Format a path as in messages: `.spec.containers[name="c"].image`."""
     return "".join(map(_shown_element, path))
 
 
@@ -71,7 +72,7 @@ def _shown_value(value: Any) -> str:
 
 
 def _rank(element: str) -> tuple[Any, ...]:
-    """Sort fields first, then items by key, by value, by index."""
+    """Return a sort key: fields first, then items by key, by value, by index."""
     kind, content = element[0], element[2:]
     match kind:
         case "f":
@@ -98,17 +99,20 @@ def _rank_value(value: Any) -> tuple[Any, ...]:
 
 
 class FieldSet:
-    """A set of paths. Only `insert`, while it is made, changes one; all else returns a set that may share parts."""
+    """Set of paths.
+
+    Only `insert`, while a set is built, changes it; everything else returns a set that may share parts with this one.
+    """
 
     __slots__ = ("_fields", "children", "fits", "members")
 
     def __init__(self, members: set[str] | None = None, children: "dict[str, FieldSet] | None" = None) -> None:
         self.members = members if members is not None else set()
         self.children = children if children is not None else {}
+        # The fieldsV1 it was read from, if writing it again gives the same.
         self._fields: Mapping[str, Any] | None = None
-        """What it was read from, if that is how it is written."""
+        # The type with which it was last reconciled without a change.
         self.fits: object = None
-        """The type that it was last found to fit as it is."""
 
     @classmethod
     def of(cls, *paths: Path) -> "FieldSet":
@@ -120,7 +124,7 @@ class FieldSet:
 
     @classmethod
     def from_fields(cls, fields: Any) -> "FieldSet":
-        """Read `fieldsV1`, which may be any JSON; raise BadEntry. Elements of unknown kinds are left out."""
+        """Read `fieldsV1`, which may be any JSON; raise BadEntry. Elements of unknown kinds are ignored."""
         if not isinstance(fields, dict):
             raise BadEntry("fieldsV1: expected an object")
         made = cls()
@@ -136,6 +140,7 @@ class FieldSet:
                 made.members.add(element)
                 continue
             child = cls.from_fields(beneath)
+            # `.` says that the parent itself is a member, besides its children.
             if "." in beneath or not child:
                 made.members.add(element)
             if child:
@@ -145,7 +150,7 @@ class FieldSet:
         return made
 
     def to_fields(self) -> dict[str, Any]:
-        """Write as `fieldsV1`."""
+        """Return the set as `fieldsV1`."""
         if self._fields is not None:
             return dict(self._fields)
         fields: dict[str, Any] = {}
@@ -156,7 +161,7 @@ class FieldSet:
         return fields
 
     def insert(self, path: Path) -> None:
-        """Add a path; its parents are not added with it. The empty path, the whole object, belongs to nobody."""
+        """Add a path without its parents. The empty path, the whole object, is never managed."""
         if not path:
             return
         assert self._fields is None, "a set that was read is complete"
@@ -169,14 +174,14 @@ class FieldSet:
         node.members.add(path[-1])
 
     def has(self, path: Path) -> bool:
-        """Tell whether the path itself is in the set."""
+        """Return whether the path itself is in the set."""
         node: FieldSet | None = self
         for element in path[:-1]:
             node = node.children.get(element) if node else None
         return bool(path) and node is not None and path[-1] in node.members
 
     def paths(self, prefix: Path = ()) -> Iterator[Path]:
-        """Walk the set: the members of a level before what is beneath them."""
+        """Yield the paths: the members of a level before those below them."""
         for element in sorted(self.members, key=_rank):
             yield (*prefix, element)
         for element in sorted(self.children, key=_rank):
@@ -205,7 +210,7 @@ class FieldSet:
         )
 
     def __sub__(self, other: "FieldSet") -> "FieldSet":
-        """Take single paths away; what is beneath them stays."""
+        """Remove paths; paths below them stay."""
         if not other:
             return self
         children = {}
@@ -217,7 +222,7 @@ class FieldSet:
         return FieldSet(self.members - other.members, children)
 
     def without(self, other: "FieldSet") -> "FieldSet":
-        """Take paths away with all that is beneath them."""
+        """Remove paths and everything below them."""
         if not other:
             return self
         children = {}
@@ -243,7 +248,7 @@ EMPTY: Final = FieldSet()
 
 
 def _read_element(text: str) -> str | None:
-    """Return the element in the one way it is written; None for what is none, or of an unknown kind."""
+    """Return the canonical text of an element; None for `.` and unknown kinds."""
     if text == ".":
         return None
     if text[1:2] != ":":

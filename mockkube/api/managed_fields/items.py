@@ -1,4 +1,4 @@
-"""The items of lists that are not atomic: by which path element each is known."""
+"""Path elements of the items in associative lists."""
 
 # upstream 1.36: sigs.k8s.io/structured-merge-diff/v6/typed/helpers.go
 
@@ -10,7 +10,7 @@ from mockkube.api.managed_fields.types import ListType
 
 
 def item_element(form: ListType, item: Any) -> str:
-    """Return the path element of an item; raise TypeMismatch if it cannot have one."""
+    """Return the path element of an item; raise TypeMismatch if it has none."""
     return _by_keys(form, item) if form.keys else _by_value(item)
 
 
@@ -19,6 +19,7 @@ def _by_keys(form: ListType, item: Any) -> str:
         raise TypeMismatch("associative list with keys may not have a null element")
     if not isinstance(item, dict):
         raise TypeMismatch("associative list with keys may not have non-map elements")
+    # Defaults count, so that a port without a protocol and one with TCP are the same item.
     found = {key: item[key] if key in item else form.key_defaults[key] for key in form.keys if _has(form, item, key)}
     if not found:
         keys = " ".join(f'"{key}"' for key in form.keys)

@@ -1,7 +1,7 @@
-"""From client-side to server-side apply: the annotation in which kubectl keeps what it applied last.
+"""Migration from client-side to server-side apply, by the annotation of kubectl's last applied configuration.
 
 Only for the manager `kubectl`: it may overwrite, without force, what it set by client-side apply; and the annotation
-follows what it applies, so that one may go back.
+is updated on apply, so that a user can go back to client-side apply.
 """
 
 # upstream 1.36: apimachinery/pkg/util/managedfields/internal/lastappliedmanager.go, lastappliedupdater.go
@@ -24,11 +24,12 @@ ANNOTATIONS_BYTES_MAX: Final = 256 * 1024
 
 
 def still_as_applied(live: ReadOnlyObject, expected: Type, version: str) -> FieldSet:
-    """Return the fields which the live object still has as the annotation says they were applied."""
+    """Return the fields whose live value is the one in the annotation."""
     try:
         applied = orjson.loads(_annotations(live).get(ANNOTATION, ""))
     except ValueError:
         return EMPTY
+    # upstream compares only objects of the same version.
     if not isinstance(applied, dict) or applied.get("apiVersion") != version:
         return EMPTY
     try:
@@ -40,11 +41,12 @@ def still_as_applied(live: ReadOnlyObject, expected: Type, version: str) -> Fiel
 
 
 def follow(merged: Object, applied: ReadOnlyObject) -> Object:
-    """Return the merged object, its annotation (if it has one) brought up to date."""
+    """Return the merged object with its annotation, if it has one, updated."""
     annotations = _annotations(merged)
     if not annotations.get(ANNOTATION):
         return merged
     renewed = {**annotations, ANNOTATION: _written(applied)}
+    # An annotation that is too large for the API server is dropped instead of failing the apply.
     if sum(len(key.encode()) + len(str(value).encode()) for key, value in renewed.items()) > ANNOTATIONS_BYTES_MAX:
         del renewed[ANNOTATION]
     return {**merged, "metadata": {**merged["metadata"], "annotations": renewed}}

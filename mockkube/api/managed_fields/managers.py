@@ -1,4 +1,4 @@
-"""The entries of managedFields: who manages which fields, in which version of the object, since when."""
+"""Entries of managedFields: managers with their field sets, versions and times."""
 
 # upstream 1.36: apimachinery/pkg/util/managedfields/internal/managedfields.go, capmanagers.go
 
@@ -15,17 +15,17 @@ from mockkube.api.types import Object, ReadOnlyObject
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
+# Number of update entries kept apart; older ones are joined, because controllers with random names would pile up.
 UPDATERS_MAX: Final = 10
-"""So many entries of updates are kept apart; the oldest are joined into one."""
 
 _READ_BYTES_MAX: Final = 8192
+# Decoded field sets by their JSON; a set that was read is never changed.
 _READ: Final[BoundedCache[bytes, FieldSet]] = BoundedCache(512)
-"""Sets by what they were read from; nothing changes a set that was read."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class ManagerId:
-    """Whom an entry is about; one who applies is the same whatever version it applies."""
+    """Identity of an entry; that of an applier does not include the version."""
 
     name: str
     operation: str
@@ -34,12 +34,12 @@ class ManagerId:
 
     @classmethod
     def applier(cls, name: str, subresource: str = "") -> "ManagerId":
-        """One who applies."""
+        """Return the identity of a manager that applies."""
         return cls(name or "unknown", APPLY, "", subresource)
 
     @classmethod
     def updater(cls, name: str, version: str, subresource: str = "") -> "ManagerId":
-        """One who writes in any other way."""
+        """Return the identity of a manager that writes in any other way."""
         return cls(name or "unknown", UPDATE, version, subresource)
 
     def __str__(self) -> str:
@@ -51,27 +51,27 @@ class ManagerId:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a manager manages."""
+    """Fields that a manager manages, in one version (upstream: VersionedSet)."""
 
     fields: FieldSet
     version: str
     applied: bool = False
 
     def with_fields(self, fields: FieldSet) -> "Share":
-        """The same manager's share with other fields."""
+        """Return the entry with other fields."""
         return self if fields is self.fields else replace(self, fields=fields)
 
 
 @dataclass(frozen=True, slots=True)
 class Managed:
-    """All entries of an object. Changed only by making another."""
+    """All entries of an object. Never changed in place."""
 
     shares: dict[ManagerId, Share] = field(default_factory=dict)
     times: dict[ManagerId, str] = field(default_factory=dict)
 
 
 def decode(entries: Iterable[ReadOnlyObject]) -> Managed:
-    """Read managedFields; raise BadEntry."""
+    """Decode managedFields; raise BadEntry."""
     shares, times = {}, {}
     for index, entry in enumerate(entries):
         operation, version = entry.get("operation", ""), entry.get("apiVersion", "")
@@ -95,7 +95,7 @@ def decode(entries: Iterable[ReadOnlyObject]) -> Managed:
 
 
 def _read(fields: ReadOnlyObject) -> FieldSet:  # hot: per entry of every written object
-    """The set that `fieldsV1` writes. Objects of one form have the same: each is read once."""
+    """Return the field set of `fieldsV1`. Many objects have equal ones, which are read once."""
     written = orjson.dumps(fields)
     known = _READ.get(written)
     if known is None:
@@ -106,7 +106,7 @@ def _read(fields: ReadOnlyObject) -> FieldSet:  # hot: per entry of every writte
 
 
 def encode(managed: Managed) -> list[Object]:
-    """Write managedFields: who applied before who updated, then the older before the newer."""
+    """Encode managedFields: appliers before updaters, then by time."""
     order = sorted(
         managed.shares.items(),
         key=lambda each: (
@@ -139,6 +139,7 @@ def capped(managed: Managed) -> Managed:
         version = shares[manager].version
         if excess == 0:
             break
+        # A single entry of a version need not be renamed; the second one starts the bucket.
         if version not in first:
             first[version] = manager
             continue

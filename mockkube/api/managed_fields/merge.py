@@ -1,4 +1,4 @@
-"""Merging an applied object into the live one: what the applied one has wins, what it does not mention stays."""
+"""Merge an applied value into the live one: applied fields win, fields it does not mention stay."""
 
 # upstream 1.36: sigs.k8s.io/structured-merge-diff/v6/typed/merge.go
 
@@ -10,7 +10,7 @@ from mockkube.api.managed_fields.types import ABSENT, ListType, MapType, Type
 
 
 def merge(live: Any, applied: Any, expected: Type) -> Any:
-    """Return the merged value; ABSENT if nothing is left of it. Neither value is changed."""
+    """Return the merged value; ABSENT if nothing is left. Neither value is changed."""
     form = expected.form(live if applied is ABSENT else applied)
     match form:
         case MapType() if not form.atomic:
@@ -44,14 +44,14 @@ def _merge_maps(form: MapType, live: dict[str, Any], applied: dict[str, Any]) ->
 
 
 def _merge_lists(form: ListType, live: list[Any], applied: list[Any]) -> Any:
-    """Weave the items: in the order of the applied list, those only the live one has where they stood between."""
+    """Merge lists in the order of the applied one; items only in the live list keep their place in between."""
     weave = _Weave(form, live, applied)
     merged = [item for item in weave.items() if item is not ABSENT]
     return merged or ABSENT
 
 
 class _Weave:
-    """Two lists on their way to one; each is walked once, from its start."""
+    """Merge of two lists; each is walked once, from its start."""
 
     def __init__(self, form: ListType, live: list[Any], applied: list[Any]) -> None:
         self.element_type = form.element
@@ -60,8 +60,8 @@ class _Weave:
         self.order = list(self.applied)
         self.known = _unique(self.live)
         self.done: set[str] = set()
+        # Elements of both lists that are still to come, in the order of the applied one.
         self.shared = [element for element in self.order if element in self.known]
-        """What is in both lists and still to come, in the order of the applied one."""
 
     def items(self) -> Iterator[Any]:
         left = right = 0
@@ -71,8 +71,8 @@ class _Weave:
             if element and element not in self.applied:
                 yield merge(item, ABSENT, self.element_type)
                 left += 1
+            # The item is applied at another position: it was merged there, or will be.
             elif element and wanted and element != wanted and self.shared and element != self.shared[0]:
-                # It is applied as well, at another place: there it will be merged, or it was.
                 left += 1
             else:
                 left += bool(element) and (element == wanted or element in self.done)
@@ -88,7 +88,7 @@ class _Weave:
 
 
 def _unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Map elements to items; several items known by one element are merged with nothing, which null stands for."""
+    """Map elements to items; duplicates become null, so that the applied item replaces all of them."""
     found: dict[str, Any] = {}
     for element, item in items:
         found[element] = None if element in found else item

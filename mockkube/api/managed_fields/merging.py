@@ -1,4 +1,4 @@
-"""What an update or an apply makes of the object and of every manager's share of its fields."""
+"""Update and apply on objects with field managers (upstream: merge.Updater)."""
 
 # upstream 1.36: sigs.k8s.io/structured-merge-diff/v6/merge/update.go
 
@@ -21,27 +21,27 @@ Shares = dict[ManagerId, Share]
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A value of a version of its kind."""
+    """Value with its type and version (upstream: typed.TypedValue)."""
 
     value: Any
     type: Type
     version: str
 
     def extent(self) -> FieldSet:
-        """The fields it has."""
+        """Return the fields of the value."""
         return with_named_fields(extent(self.value, self.type), self.type)
 
     def without(self, unwanted: FieldSet) -> "Typed":
-        """The value without these fields."""
+        """Return the value without these fields."""
         return Typed(prune(self.value, unwanted, self.type), self.type, self.version)
 
     def named(self, fields: FieldSet) -> FieldSet:
-        """A set of its fields, with the fields of structs on the way."""
+        """Return a field set with the fields of structs on the way to its members."""
         return with_named_fields(fields, self.type)
 
 
 class Converter(Protocol):
-    """How the same object looks in other versions of its kind."""
+    """Converter of objects between the versions of their kind."""
 
     def convert(self, typed: Typed, version: str) -> Typed | None:
         """Return the object in that version; None if there is no such version."""
@@ -49,14 +49,14 @@ class Converter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Merger:
-    """Applies and updates objects of one kind, through one of its endpoints."""
+    """Updates and applies objects of one kind, through one resource or subresource."""
 
     converter: Converter
+    # Fields that this resource or subresource writes; it cannot make anyone the manager of others.
     reach: Reach
-    """The fields this endpoint writes: nobody manages others through it."""
 
     def update(self, live: Typed, new: Typed, shares: Shares, manager: ManagerId) -> Shares:
-        """Give the manager what changed between the two, and take it from all others."""
+        """Make the manager the only one of all changed fields."""
         shares = self._served(live, shares)
         shares, comparison = self._settle(live, new, shares, manager, force=True)
         own = shares[manager].fields if manager in shares else EMPTY
@@ -67,7 +67,7 @@ class Merger:
     def apply(
         self, live: Typed, applied: Typed, shares: Shares, manager: ManagerId, *, force: bool
     ) -> tuple[Typed | None, Shares]:
-        """Merge what is applied into the live object; None instead of an object that does not change.
+        """Merge the applied object into the live one; None instead of an object that does not change.
 
         Raise ApplyConflict, unless `force`, if others manage what changes.
         """
@@ -77,6 +77,7 @@ class Merger:
         fields = self.reach.within(extent(applied.value, applied.type))
         shares = shares | {manager: Share(fields, applied.version, applied=True)}
         new = Typed(None if merged is ABSENT else merged, live.type, live.version)
+        # Fields of the last apply that are missing now are removed, if nobody else manages them.
         if last is not None and last.fields:
             new = self._prune(new, shares, manager, last)
         shares, _ = self._settle(live, new, shares, manager, force=force)
@@ -86,7 +87,7 @@ class Merger:
         return typed if typed.version == version else self.converter.convert(typed, version)
 
     def _served(self, live: Typed, shares: Shares) -> Shares:
-        """Bring the shares in line with the types of today; leave out those in versions that are gone."""
+        """Reconcile the field sets with the present types; drop those of versions that no longer exist."""
         current = {}
         for who, share in shares.items():
             typed = self._convert(live, share.version)
@@ -103,9 +104,10 @@ class Merger:
     def _settle(
         self, live: Typed, new: Typed, shares: Shares, manager: ManagerId, *, force: bool
     ) -> tuple[Shares, Comparison]:
-        """Take from everybody else what changed; return the shares and the change in the object's version."""
+        """Remove changed fields from the other managers; return the sets and the change in the object's version."""
         own = self._compare(live, new, new.version)
         assert own is not None, "an object can be converted to its own version"
+        # Each manager's fields are compared in its own version, as paths may differ between versions.
         comparisons: dict[str, Comparison | None] = {new.version: own}
         settled, conflicts = dict(shares), []
         for who in sorted(shares):
@@ -126,7 +128,7 @@ class Merger:
         return _without_idle(settled), own
 
     def _prune(self, merged: Typed, shares: Shares, manager: ManagerId, last: Share) -> Typed:
-        """Remove what the manager applied before and not now, unless somebody else manages it."""
+        """Remove what the manager applied before and not now, unless another one manages it."""
         version = merged.version
         then = self._convert(merged, last.version)
         if then is None:
@@ -137,7 +139,7 @@ class Merger:
         return self._convert(pruned, version) or merged
 
     def _add_back_owned(self, merged: Typed, pruned: Typed, shares: Shares) -> Typed:
-        """Bring back what anybody manages, the manager's new share included, version by version."""
+        """Add back what any manager manages, including the new set of this one, version by version."""
         managed: dict[str, FieldSet] = {pruned.version: EMPTY}
         for who in sorted(shares):
             share = shares[who]
@@ -150,7 +152,7 @@ class Merger:
         return pruned
 
     def _add_back_dangling(self, merged: Typed, pruned: Typed, last: Share) -> Typed:
-        """Bring back what the manager did not apply last time: though nobody manages it, it is not for it to remove."""
+        """Add back what the manager did not apply last time, even if nobody manages it."""
         rest = self._convert(pruned, last.version)
         if rest is None:
             return merged

@@ -1,4 +1,4 @@
-"""Taking fields out of a value."""
+"""Remove fields from a typed value."""
 
 # upstream 1.36: sigs.k8s.io/structured-merge-diff/v6/typed/remove.go
 

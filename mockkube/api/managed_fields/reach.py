@@ -1,7 +1,7 @@
-"""Which fields an endpoint writes: through the others nobody comes to manage anything.
+"""Fields that a resource or subresource writes (upstream: reset fields of strategies).
 
-A status subresource does not write the spec, and the object itself not its status; upstream calls what a strategy
-puts back its reset fields.
+The status subresource does not write the spec, and the main resource not the status, so a write through one of them
+makes nobody the manager of the others.
 """
 
 # upstream 1.36: GetResetFields and GetResetFieldsFilter in pkg/registry/*/*/strategy.go
@@ -13,20 +13,20 @@ from mockkube.api.managed_fields.field_set import FieldSet, Path
 
 
 class Reach(Protocol):
-    """The fields an endpoint writes."""
+    """Filter of the fields that a resource or subresource writes."""
 
     def within(self, fields: FieldSet) -> FieldSet:
-        """Leave out what is beyond it."""
+        """Return the fields that are written."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllBut:
-    """Everything except some fields and what is beneath them."""
+    """Filter of everything except some fields and what is below them."""
 
     unreached: FieldSet
 
     def within(self, fields: FieldSet) -> FieldSet:
-        """Leave out what is beyond it."""
+        """Return the fields without the excluded ones."""
         return fields.without(self.unreached)
 
 
@@ -43,6 +43,7 @@ _OBJECT: Final = _all_but(_STATUS)
 _STATUS_OF_OBJECT: Final = _all_but(_SPEC)
 _NOTHING_BUT_STATUS: Final = _all_but(_SPEC, _METADATA)
 
+# Kinds whose status subresource does not write metadata either, like that of custom resources.
 _WITHOUT_METADATA: Final = frozenset(
     (
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
@@ -59,7 +60,6 @@ _WITHOUT_METADATA: Final = frozenset(
         ("storagemigration.k8s.io", "StorageVersionMigration"),
     )
 )
-"""The kinds whose status subresource writes no metadata either, as that of custom resources."""
 
 _CERTIFICATE_REQUEST: Final = ("certificates.k8s.io", "CertificateSigningRequest")
 _OWN: Final[dict[tuple[str, str, str], Reach]] = {
@@ -73,7 +73,7 @@ _OWN: Final[dict[tuple[str, str, str], Reach]] = {
 
 
 def reach(group: str, kind: str, subresource: str = "", *, custom: bool = False) -> Reach:
-    """Return what is written through an endpoint; `custom` tells custom resources from built-in kinds."""
+    """Return the filter of a resource or subresource; `custom`: of a custom resource."""
     own = _OWN.get((group, kind, subresource))
     if own is not None:
         return own

@@ -1,4 +1,4 @@
-"""Sets of fields that were written when their type was another one."""
+"""Reconcile field sets with a schema that has changed since they were written."""
 
 # upstream 1.36: sigs.k8s.io/structured-merge-diff/v6/typed/reconcile_schema.go
 
@@ -7,7 +7,7 @@ from mockkube.api.managed_fields.types import ABSENT, ListType, MapType, Type
 
 
 def reconciled(fields: FieldSet, expected: Type) -> FieldSet:
-    """Return the set, what is now a single value in place of its parts; the same set if nothing is to be done."""
+    """Return the set with parts of values that are atomic now replaced by the values; the same set if unchanged."""
     # hot: per manager of every written object
     if fields.fits is expected:
         return fields

@@ -1,7 +1,7 @@
-"""The one managed field a workload and its scale have in common: the number of replicas.
+"""Map managed fields between a workload and its Scale, whose common field is the number of replicas.
 
-A write to the scale subresource is tracked on the scale, to which the workload's entries are lent, and what became
-of them is brought back.
+A write to the scale subresource updates the managedFields of the Scale, which are derived from the workload's and
+mapped back after the write.
 """
 
 # upstream 1.36: apimachinery/pkg/util/managedfields/scalehandler.go
@@ -16,12 +16,12 @@ from mockkube.api.types import Object, ReadOnlyObject
 VERSION: Final = "autoscaling/v1"
 _REPLICAS: Final = ("f:spec", "f:replicas")
 
+# Path of the replicas by version of the workload; None for a version without scale.
 Paths = Mapping[str, Path | None]
-"""By version of the workload, where its replicas are; None: that version has no scale."""
 
 
 def lend(entries: Iterable[ReadOnlyObject], paths: Paths) -> list[Object]:
-    """Return the entries of the scale: those who manage the replicas of the workload. Raise BadEntry."""
+    """Return the entries of the Scale: the managers of the workload's replicas. Raise BadEntry."""
     managed = decode(entries)
     shares = {}
     for who, share in managed.shares.items():
@@ -34,7 +34,7 @@ def lend(entries: Iterable[ReadOnlyObject], paths: Paths) -> list[Object]:
 def bring_back(
     entries: Iterable[ReadOnlyObject], scale_entries: Iterable[ReadOnlyObject], version: str, paths: Paths
 ) -> list[Object]:
-    """Return the entries of the workload whose scale was written and has `scale_entries` now. Raise BadEntry."""
+    """Return the entries of the workload after a write to its Scale, which has `scale_entries` now. Raise BadEntry."""
     managed, lent = decode(entries), decode(scale_entries).shares
     shares = {}
     for who, share in managed.shares.items():

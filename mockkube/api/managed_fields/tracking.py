@@ -1,7 +1,7 @@
-"""What a write does to the managedFields of an object.
+"""Update the managedFields of an object on each write (upstream: FieldManager).
 
-The objects are of the version that is written in; a live object that is only now created is the empty object of its
-kind. The result of an apply is to be decoded and defaulted: what an applier removed may be null in it.
+All objects are of the version of the request; the live object of a creation is the empty object of its kind. The
+result of an apply still has to be decoded and defaulted: fields that the applier removed may be null in it.
 """
 
 # upstream 1.36: apimachinery/pkg/util/managedfields/internal/fieldmanager.go and what it wraps
@@ -22,17 +22,17 @@ _METADATA: Final = (
     "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
     "resourceVersion",
 )  # fmt: skip
+# Fields that belong to the server or identify the object, which nobody manages.
 _UNTRACKED: Final = FieldSet.of(
     ("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in _METADATA)
 )
-"""What belongs to the server or names the object: nobody manages it."""
 _CURRENT: Final = ManagerId("current-operation", "")
 _BEFORE_FIRST_APPLY: Final = "before-first-apply"
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Who writes, and when: the time is written as objects have it."""
+    """Manager and time of a write; the time is text as in objects."""
 
     manager: str
     time: str
@@ -40,22 +40,23 @@ class Write:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Tracker:
-    """Keeps the managedFields of one kind, for what is written through one of its endpoints."""
+    """Updates the managedFields of one kind, for writes through one resource or subresource."""
 
     kind: str
+    # apiVersion of the requests.
     version: str
-    """The apiVersion that is written in."""
     type: Type
+    # Object of this kind without any fields.
     empty: ReadOnlyObject
-    """The object of this kind of which nothing is said."""
     merger: Merger
     subresource: str = ""
 
     def update(self, live: ReadOnlyObject, new: ReadOnlyObject, write: Write, *, reset: bool = False) -> Object:
         """Return the new object with its managedFields, after a write other than an apply.
 
-        `reset`: the client sent an empty list of managedFields, which makes the server forget them.
+        `reset`: the client sent an empty list of managedFields, which resets them.
         """
+        # Most status updates of controllers change nothing, so this case is worth a comparison.
         if new == live and not reset:
             return dict(new)
         managed = self._given(live, new, reset=reset)
@@ -64,7 +65,7 @@ class Tracker:
             if managed.shares or not live.get("metadata", {}).get("uid"):
                 managed = self._updated(live, new, managed, write)
         except TypeMismatch:
-            # Upstream logs that this should not happen, and forgets who manages what.
+            # upstream logs that this should not happen, and drops managedFields rather than failing the write.
             return new
         return _with_managed(new, managed)
 
@@ -78,6 +79,8 @@ class Tracker:
             raise BadApply(f"invalid object type: {_shown_kind(applied)}")
         live = _without_managed(live)
         if not managed.shares:
+            # An object without managedFields gets a manager for all its fields, so that the first apply conflicts with
+            # them.
             before = replace(write, manager=_BEFORE_FIRST_APPLY)
             managed = self._updated(self.empty, live, managed, before)
         merged, managed = self._apply(live, applied, managed, write, force=force)
@@ -86,7 +89,7 @@ class Tracker:
         return _with_managed(merged, managed)
 
     def _given(self, live: ReadOnlyObject, new: ReadOnlyObject, *, reset: bool) -> Managed:
-        """The entries to start from: the client's, if it sent any that can be read, else those there were."""
+        """Return the entries to start from: the client's, if it sent valid ones, else those of the live object."""
         entries = new.get("metadata", {}).get("managedFields", ())
         if not self.subresource:
             if reset or entries == [{}]:
@@ -153,7 +156,7 @@ class Tracker:
 
 
 def keep_times(old: ReadOnlyObject, new: Object) -> Object:
-    """Return the new object with the old times in its managedFields, if nothing but those times is new."""
+    """Return the new object with the old times in managedFields, if nothing else has changed."""
     # upstream 1.36: apiserver/pkg/endpoints/handlers/fieldmanager/equality.go
     before, after = old["metadata"].get("managedFields", []), new["metadata"].get("managedFields", [])
     if before == after or [_timeless(one) for one in before] != [_timeless(one) for one in after]:
@@ -192,7 +195,7 @@ def _shown_kind(obj: ReadOnlyObject) -> str:
 
 
 def _metadata_of(obj: ReadOnlyObject) -> ReadOnlyObject:
-    """Return the metadata of an object as a client sent it; an empty one for what is none."""
+    """Return the metadata of an object that a client sent; an empty map if it is malformed."""
     metadata = obj.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 

@@ -1,7 +1,7 @@
-"""Types as apply sees them: maps and lists that are one value or many, and scalars.
+"""Types of structured merge: maps and lists that are atomic or granular, and scalars.
 
-A `Type` says for each form a value may have (map, list, scalar) how it is handled; most allow one form only. They
-are compiled from the nodes of a schema, once.
+A `Type` has a form for each kind of value (map, list, scalar); most allow only one. Types are compiled once from the
+nodes of a schema.
 """
 
 # upstream 1.36: k8s.io/kube-openapi/pkg/schemaconv, sigs.k8s.io/structured-merge-diff/v6/schema
@@ -14,12 +14,12 @@ from typing import Any, Final, Protocol
 from mockkube.api.compiled import CompiledTable
 from mockkube.api.schema import Shape
 
+# No value at all; null is a value.
 ABSENT: Final[Any] = object()
-"""No value at all; null is one."""
 
 
 class Scalar(StrEnum):
-    """What a plain value must be."""
+    """Type of a scalar."""
 
     STRING = "string"
     NUMERIC = "numeric"
@@ -29,21 +29,21 @@ class Scalar(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class MapType:
-    """A struct, a map, or both; an atomic one is a single value."""
+    """Struct, map, or both; an atomic one is a single value."""
 
     fields: "dict[str, Type]" = field(default_factory=dict)
+    # Type of entries that are not among the fields; None if there may be none.
     element: "Type | None" = None
-    """The type of what is not among the fields; None: there may be nothing else."""
     atomic: bool = False
 
     def type_of(self, name: str) -> "Type | None":
-        """The type of a field or an entry."""
+        """Return the type of a field or entry."""
         return self.fields.get(name, self.element)
 
 
 @dataclass(slots=True, eq=False)
 class ListType:
-    """A list; unless it is atomic its items are identified by their `keys` or, without any, by their value."""
+    """List; unless atomic, its items are identified by their `keys`, or without keys by their value."""
 
     element: "Type"
     atomic: bool = True
@@ -56,14 +56,14 @@ Form = MapType | ListType | Scalar
 
 @dataclass(slots=True, eq=False)
 class Type:
-    """The forms a value may have."""
+    """Forms that a value may have."""
 
     map: MapType | None = None
     scalar: Scalar | None = None
     list: ListType | None = None
 
     def form(self, value: Any) -> Form:
-        """The form that handles the value; the first there is, if none fits."""
+        """Return the form that handles the value; the first one if none fits."""
         fitting: Form | None = None
         if isinstance(value, dict):
             fitting = self.map
@@ -77,7 +77,7 @@ class Type:
 
 
 def _any_type(*, atomic: bool) -> Type:
-    """A type that takes everything; its lists are single values, and if `atomic` its maps as well."""
+    """Return a type that accepts everything; its lists are atomic, and with `atomic` its maps as well."""
     anything = Type(scalar=Scalar.UNTYPED)
     anything.map = MapType(element=anything, atomic=atomic)
     anything.list = ListType(anything)
@@ -89,39 +89,39 @@ UNTYPED: Final = _any_type(atomic=True)
 
 
 class SchemaField(Protocol):
-    """What is asked of a field; `mockkube.api.schema.Field` is one."""
+    """Interface of a field that is compiled; implemented by `mockkube.api.schema.Field`."""
 
     @property
     def node(self) -> "SchemaNode":
-        """The type of the field's value."""
+        """Type of the field's value."""
 
     @property
     def always_written(self) -> bool:
-        """Whether the field is there even when it is empty."""
+        """True if the field is encoded even when it is empty."""
 
 
 class SchemaNode(Protocol):
-    """What is asked of a type; `mockkube.api.schema.Node` is one."""
+    """Interface of a type that is compiled; implemented by `mockkube.api.schema.Node`."""
 
     @property
     def shape(self) -> Shape:
-        """What a value is made of."""
+        """Kind of value."""
 
     @property
     def go(self) -> str:
-        """Its Go name."""
+        """Name of the Go type."""
 
     @property
     def fields(self) -> Mapping[str, SchemaField]:
-        """The fields of a struct."""
+        """Fields of a struct."""
 
     @property
     def item(self) -> "SchemaNode | None":
-        """The type of the items of a list or map, or of what a struct has beside its fields."""
+        """Type of the items of a list or map, or of additional fields of a struct."""
 
     @property
     def raw(self) -> Mapping[str, Any]:
-        """The JSON schema, for its extensions."""
+        """JSON schema, for its extensions."""
 
     @property
     def list_type(self) -> str:
@@ -129,7 +129,7 @@ class SchemaNode(Protocol):
 
     @property
     def map_keys(self) -> tuple[str, ...]:
-        """The keys that identify an item of a `map` list."""
+        """Keys that identify an item of a `map` list."""
 
 
 _SCALARS: Final = {
@@ -146,7 +146,7 @@ _SCALARS: Final = {
 }
 _EMPTY: Final = {Scalar.STRING: "", Scalar.NUMERIC: 0, Scalar.BOOLEAN: False}
 
-# What Go's types declare with `+default`, of the keys of lists: schemas leave defaults out.
+# Defaults of list keys that Go types declare with `+default`; the published schemas leave them out.
 _DECLARED_DEFAULTS: Final = {
     ("v1.ContainerPort", "protocol"): "TCP",
     ("v1.ServicePort", "protocol"): "TCP",
@@ -155,14 +155,14 @@ _DECLARED_DEFAULTS: Final = {
 
 
 class TypeCompiler:
-    """Compiles the nodes of one schema, each once; types that contain themselves are fine."""
+    """Compiler of the nodes of one schema, each once. Types may contain themselves."""
 
     def __init__(self) -> None:
         self._compiled: CompiledTable[int, tuple[SchemaNode, Type]] = CompiledTable()
 
     def type_of(self, node: SchemaNode) -> Type:
         """Return the type of a node."""
-        # The node is kept with its type: an id is only unique among the living.
+        # The table holds the node, too, because an id may be reused once its object is gone.
         known = self._compiled.get(id(node))
         if known is not None:
             return known[1]
@@ -198,7 +198,7 @@ class TypeCompiler:
 
 
 def _key_default(item: SchemaNode, key: str) -> Any:
-    """The value a key has when an item does not give it: the declared one, or what is written for nothing."""
+    """Return the value of a key that an item does not have: the declared default, or the encoded empty value."""
     declared = _DECLARED_DEFAULTS.get((item.go, key))
     if declared is not None or key not in item.fields:
         return declared

@@ -1,4 +1,4 @@
-"""Whether a value fits its type, in the words of upstream's structured merge."""
+"""Validate that a value fits its type, with the texts of upstream's structured-merge-diff."""
 
 # upstream 1.36: sigs.k8s.io/structured-merge-diff/v6/typed/validate.go
 
@@ -15,7 +15,7 @@ from mockkube.api.patching.gotext import go_type, printed
 
 
 def check(value: Any, expected: Type, *, allow_duplicates: bool = False) -> None:
-    """Raise TypeMismatch, naming everything that does not fit."""
+    """Raise TypeMismatch with all errors of a value."""
     found = [
         f"{shown(path)}: {text}" if path else text for path, text in _Check(allow_duplicates).value(value, expected)
     ]
@@ -51,7 +51,7 @@ class _Check:
         for name in sorted(value):
             expected = form.type_of(name)
             if expected is None:
-                # Upstream looks no further into this map.
+                # Upstream stops at the first unknown field of a map.
                 yield (*path, field_element(name)), "field not declared in schema"
                 return
             yield from self.value(value[name], expected, (*path, field_element(name)))
@@ -91,7 +91,7 @@ def _scalar_complaint(value: Any, scalar: Scalar) -> str:
 
 
 def _go_syntax(value: Any) -> str:
-    """Print a value as Go source (`%#v`)."""
+    """Format a value as Go source (`%#v`)."""
     match value:
         case str():
             return json.dumps(value, ensure_ascii=False)

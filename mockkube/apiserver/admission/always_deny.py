@@ -12,7 +12,9 @@ class AlwaysDeny(Plugin):
     operations = tuple(Operation)
 
     def admit(self, request: Request) -> None:
+        """Reject the request."""
         raise refuse(request, "admission control is denying all modifications")
 
     def validate(self, request: Request) -> None:
+        """Reject the request."""
         raise refuse(request, "admission control is denying all modifications")

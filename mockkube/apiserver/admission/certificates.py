@@ -64,6 +64,7 @@ class CertificateSubjectRestriction(Plugin):
     operations = (Operation.CREATE,)
 
     def validate(self, request: Request) -> None:
+        """Check new requests to the signer of client certificates."""
         if not request.about(GROUP, _REQUESTS):
             return
         spec = request.given["spec"]

@@ -35,6 +35,7 @@ class Chain:
         }
 
     def admit(self, request: Request) -> None:
+        """Call `admit` of every plugin, in order."""
         for admit in self._admit[request.operation]:
             admit(request)
 
@@ -48,6 +49,7 @@ class Chain:
                 await amend(request, again=True)
 
     def validate(self, request: Request) -> None:
+        """Call `validate` of every plugin, in order."""
         for validate in self._validate[request.operation]:
             validate(request)
 

@@ -38,6 +38,7 @@ class DefaultIngressClass(Plugin):
     name = "DefaultIngressClass"
 
     def admit(self, request: Request) -> None:
+        """Complete a new ingress."""
         if request.operation is not Operation.CREATE or not request.about("networking.k8s.io", "ingresses"):
             return
         spec = request.given.setdefault("spec", {})

@@ -11,6 +11,7 @@ class DenyServiceExternalIPs(Plugin):
     name = "DenyServiceExternalIPs"
 
     def validate(self, request: Request) -> None:
+        """Compare the external IPs with those of the old service."""
         if not request.about("", "services"):
             return
         had = (request.old or {}).get("spec", {}).get("externalIPs") or ()

@@ -12,6 +12,7 @@ class ExtendedResourceToleration(Plugin):
     name = "ExtendedResourceToleration"
 
     def admit(self, request: Request) -> None:
+        """Add the tolerations that a pod lacks."""
         if not request.about("", "pods"):
             return
         spec = request.given["spec"]

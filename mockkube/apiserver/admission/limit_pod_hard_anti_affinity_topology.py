@@ -15,6 +15,7 @@ class LimitPodHardAntiAffinityTopology(Plugin):
     name = "LimitPodHardAntiAffinityTopology"
 
     def validate(self, request: Request) -> None:
+        """Check the required anti-affinity terms of a pod."""
         if not request.about("", "pods"):
             return
         anti_affinity = (request.given["spec"].get("affinity") or {}).get("podAntiAffinity") or {}

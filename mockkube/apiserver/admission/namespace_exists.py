@@ -12,6 +12,7 @@ class NamespaceExists(Plugin):
     operations = (Operation.CREATE, Operation.UPDATE, Operation.DELETE)
 
     def validate(self, request: Request) -> None:
+        """Look up the namespace of the request."""
         namespace = request.call.namespace
         if not namespace or request.of_kind("", "namespaces"):
             return

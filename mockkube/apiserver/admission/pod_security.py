@@ -96,8 +96,8 @@ class PodSecurity(Plugin):
 
     def validate(self, request: Request) -> None:
         """Check pods, pod templates, and the labels of namespaces."""
-        home = request.resource.home
-        kind, subresource = (home.group, home.plural), request.call.subresource
+        storage = request.resource.home
+        kind, subresource = (storage.group, storage.plural), request.call.subresource
         if kind == ("", "pods") and subresource not in _IGNORED:
             _validate_pod(request)
         elif kind == ("", "namespaces") and not subresource:

@@ -332,7 +332,9 @@ RESTRICTED: Final = (
 @lru_cache(STANDARDS_MAX)
 def judges_of(level: str, minor: int) -> tuple[Judge, ...]:
     """Return the checks of a level at a version of the standard, in the order in which violations are listed."""
-    strict = {check: judge for check in RESTRICTED if (judge := check.judge(minor))} if level == "restricted" else {}
+    strict = (
+        {check: context for check in RESTRICTED if (context := check.judge(minor))} if level == "restricted" else {}
+    )
     replaced = {check.replaces for check in strict}
     loose = [check.judge(minor) for check in BASELINE if level != "privileged" and check.name not in replaced]
-    return tuple(judge for judge in (*loose, *strict.values()) if judge is not None)
+    return tuple(context for context in (*loose, *strict.values()) if context is not None)

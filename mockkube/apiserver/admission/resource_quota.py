@@ -61,8 +61,8 @@ def _read(record: Record) -> bool:
 
 def _counted(request: Request) -> bool:
     """Return whether the request may change the usage of a quota."""
-    home = request.resource.home
-    kind, subresource = (home.group, home.plural), request.call.subresource
+    storage = request.resource.home
+    kind, subresource = (storage.group, storage.plural), request.call.subresource
     creates, updates = request.operation is Operation.CREATE, request.operation is Operation.UPDATE
     if kind in _UNCOUNTED:
         return False
@@ -88,10 +88,10 @@ def _charge(request: Request, quota: ReadOnlyObject) -> Amounts:
     """Return what the request adds to the usage of a quota; raise Forbidden if that is too much."""
     if not _applies(request, quota, request.given):
         return {}
-    home = request.resource.home
+    storage = request.resource.home
     name, status = quota["metadata"]["name"], quota.get("status") or {}
     hard, used = read(status.get("hard")), read(status.get("used"))
-    names = quota_usage.tracked(home.group, home.plural, hard)
+    names = quota_usage.tracked(storage.group, storage.plural, hard)
     _check_stated(request, name, names)
     unknown = sorted(one for one in names if one not in used)
     if unknown:
@@ -108,39 +108,39 @@ def _charge(request: Request, quota: ReadOnlyObject) -> Amounts:
 
 def _applies(request: Request, quota: ReadOnlyObject, obj: ReadOnlyObject) -> bool:
     """Return whether the quota tracks objects of this kind, and this one is in its scopes."""
-    home = request.resource.home
+    storage = request.resource.home
     hard = (quota.get("status") or {}).get("hard") or {}
-    if not quota_usage.tracked(home.group, home.plural, hard):
+    if not quota_usage.tracked(storage.group, storage.plural, hard):
         return False
-    spec, caps = quota.get("spec") or {}, home.services.caps
+    spec, caps = quota.get("spec") or {}, storage.services.caps
     requirements = [{"scopeName": scope, "operator": "Exists"} for scope in spec.get("scopes") or ()]
     requirements += (spec.get("scopeSelector") or {}).get("matchExpressions") or []
-    return all(quota_usage.matches_scope(one, home.group, home.plural, obj, caps) for one in requirements)
+    return all(quota_usage.matches_scope(one, storage.group, storage.plural, obj, caps) for one in requirements)
 
 
 def _check_stated(request: Request, quota: str, names: list[str]) -> None:
-    home = request.resource.home
-    if (home.group, home.plural) == ("", "pods"):
-        why = quota_usage.missing(request.given, names, home.services.caps)
+    storage = request.resource.home
+    if (storage.group, storage.plural) == ("", "pods"):
+        why = quota_usage.missing(request.given, names, storage.services.caps)
         if why:
             raise refuse(request, f"failed quota: {quota}: {why}")
 
 
 def _added(request: Request, quota: ReadOnlyObject) -> Amounts:
     """Return the usage of the object, minus what this quota counted for its old state."""
-    home = request.resource.home
-    moment = quota_usage.Moment(home.services.caps, home.services.clock.now())
-    now = quota_usage.usage(home.group, home.plural, request.given, moment)
+    storage = request.resource.home
+    moment = quota_usage.Moment(storage.services.caps, storage.services.clock.now())
+    now = quota_usage.usage(storage.group, storage.plural, request.given, moment)
     if request.old is None or not _applies(request, quota, request.old):
         return now
-    before = quota_usage.usage(home.group, home.plural, request.old, moment)
+    before = quota_usage.usage(storage.group, storage.plural, request.old, moment)
     return {name: amount - before[name] if name in before else amount for name, amount in now.items()}
 
 
 async def _book(request: Request, name: str) -> None:
     """Add the usage of the request to the status of a quota; check again if the quota changed meanwhile."""
     resource = request.find("", "resourcequotas")
-    call = Call(_APISERVER, request.call.namespace, name, "status", user_agent="kube-apiserver")
+    scope = Call(_APISERVER, request.call.namespace, name, "status", user_agent="kube-apiserver")
 
     def book(quota: Object) -> Object:
         status = quota.get("status") or {}
@@ -150,7 +150,7 @@ async def _book(request: Request, name: str) -> None:
 
     for remaining in reversed(range(TRIES_MAX)):
         try:
-            await updating.update(resource, call, book, _OPTIONS)
+            await updating.update(resource, scope, book, _OPTIONS)
         except NotFound:
             return  # a quota that is gone limits nothing
         except Conflict:

@@ -21,9 +21,9 @@ class StorageObjectInUseProtection(Plugin):
         """Add the finalizer to a new object."""
         if request.operation is not Operation.CREATE or request.call.subresource:
             return
-        home = request.resource.home
-        finalizer = _FINALIZERS.get((home.group, home.plural))
-        if finalizer is None or (home.group and not home.services.caps.enabled("VolumeAttributesClass")):
+        storage = request.resource.home
+        finalizer = _FINALIZERS.get((storage.group, storage.plural))
+        if finalizer is None or (storage.group and not storage.services.caps.enabled("VolumeAttributesClass")):
             return
         metadata = request.given["metadata"]
         if finalizer not in metadata.get("finalizers", ()):

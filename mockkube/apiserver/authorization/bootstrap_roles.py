@@ -41,22 +41,22 @@ def _lacks(stored: Object, expected: Object) -> bool:
 
 
 async def _create(resource: Resource, obj: Object) -> None:
-    call = _call(obj)
+    scope = _call(obj)
     try:
-        await creation.create(resource, call, resource.decode(obj, call, "Ignore"), _OPTIONS)
+        await creation.create(resource, scope, resource.decode(obj, scope, "Ignore"), _OPTIONS)
     except AlreadyExists:
         return  # another server of this cluster was faster
 
 
 async def _complete(resource: Resource, stored: Object, expected: Object) -> None:
-    call = _call(expected, name=expected["metadata"]["name"])
+    scope = _call(expected, name=expected["metadata"]["name"])
     try:
         if reconciliation.refers_elsewhere(stored, expected):
             # The roleRef is immutable, so a binding to another role is replaced.
-            await deletion.delete(resource, call, DeleteOptions(uid=stored["metadata"]["uid"]))
+            await deletion.delete(resource, scope, DeleteOptions(uid=stored["metadata"]["uid"]))
             await _create(resource, expected)
         else:
-            await updating.update(resource, call, lambda now: reconciliation.reconciled(now, expected), _OPTIONS)
+            await updating.update(resource, scope, lambda now: reconciliation.reconciled(now, expected), _OPTIONS)
     except (Conflict, NotFound):
         return  # another server of this cluster was faster
 

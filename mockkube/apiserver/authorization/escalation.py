@@ -43,8 +43,8 @@ class Escalation(Plugin):
             self._judge_binding(request, resource.plural)
 
     def _judge_role(self, request: Request, plural: str) -> None:
-        call, role = request.call, request.given
-        escalate = Attributes(call.user, "escalate", GROUP, plural, namespace=call.namespace, name=call.name)
+        scope, role = request.call, request.given
+        escalate = Attributes(scope.user, "escalate", GROUP, plural, namespace=scope.namespace, name=scope.name)
         if self._authorizer.decide(escalate).allowed:
             return
         self._refuse_more(request, tuple(map(Rule.read, role.get("rules") or ())))
@@ -53,12 +53,12 @@ class Escalation(Plugin):
             raise _refusal(request, "must have cluster-admin privileges to use the aggregationRule")
 
     def _judge_binding(self, request: Request, plural: str) -> None:
-        call, reference = request.call, request.given.get("roleRef") or {}
-        namespace = call.namespace if plural == "rolebindings" else ""
+        scope, reference = request.call, request.given.get("roleRef") or {}
+        namespace = scope.namespace if plural == "rolebindings" else ""
         kinds = {"Role": "roles", "ClusterRole": "clusterroles"}
         role = kinds.get(reference.get("kind", ""), "")
         name, group = reference.get("name", ""), reference.get("apiGroup", "")
-        bind = Attributes(call.user, "bind", group, role, namespace=namespace, name=name)
+        bind = Attributes(scope.user, "bind", group, role, namespace=namespace, name=name)
         # The verb `bind` on a role allows to grant it without having its permissions.
         if role and self._authorizer.decide(bind).allowed:
             return

@@ -159,8 +159,12 @@ def _subject(subject: ReadOnlyObject, namespace: str) -> Subject | None:
     kind, name = subject.get("kind", ""), subject.get("name", "")
     if kind in ("User", "Group"):
         return kind, name
-    home = subject.get("namespace") or namespace
-    return ("User", f"system:serviceaccount:{home}:{name}") if kind == "ServiceAccount" and home else None
+    account_namespace = subject.get("namespace") or namespace
+    return (
+        ("User", f"system:serviceaccount:{account_namespace}:{name}")
+        if kind == "ServiceAccount" and account_namespace
+        else None
+    )
 
 
 def _described(subject: ReadOnlyObject, namespace: str) -> str:

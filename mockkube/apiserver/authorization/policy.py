@@ -1,9 +1,9 @@
-"""The roles and bindings every new cluster has, as tables: which there are depends on version and gates.
+"""Default roles and bindings of a cluster, by version and gates.
 
-`data/roles.txt` has a paragraph for each role. Its first line is the name (`NAMESPACE/NAME` for a role of a namespace),
-with `<LABEL` where the role gathers the rules of those with that label, and `>LABEL` where it has the label. The other
-lines are rules: verbs, then groups (the empty one is `core`) and resources, perhaps `=` and names; or verbs and paths.
-`?` says on what a role, a rule or one item depends: a gate, or versions (`1.35+`, `-1.34`, `1.34`, `1.34-1.35`).
+`data/roles.txt` has a paragraph for each role. Its first line is the name (`NAMESPACE/NAME` for a namespaced role),
+with `<LABEL` if the role aggregates the roles with that label, and `>LABEL` for each label it has. The other lines are
+rules: verbs, then groups (the empty one is `core`) and resources, optionally `=` and names; or verbs and paths.
+`?` precedes a condition of a role, a rule or one item: a gate, or versions (`1.35+`, `-1.34`, `1.34`, `1.34-1.35`).
 """
 
 # upstream 1.36: plugin/pkg/auth/authorizer/rbac/bootstrappolicy

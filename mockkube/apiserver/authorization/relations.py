@@ -75,11 +75,11 @@ def _secrets_of_volume(spec: ReadOnlyObject) -> Iterator[tuple[str, str]]:
             continue
         for field, reference in source.items():
             if field.endswith("SecretRef") or field == "secretRef":
-                home = reference.get("namespace") or spec["claimRef"].get("namespace", "")
-                yield home, reference.get("name", "")
+                secret_namespace = reference.get("namespace") or spec["claimRef"].get("namespace", "")
+                yield secret_namespace, reference.get("name", "")
         if "secretName" in source:
-            home = source.get("secretNamespace") or spec["claimRef"].get("namespace", "")
-            yield home, source["secretName"]
+            secret_namespace = source.get("secretNamespace") or spec["claimRef"].get("namespace", "")
+            yield secret_namespace, source["secretName"]
 
 
 def _used(pod: ReadOnlyObject, plural: str) -> set[str]:

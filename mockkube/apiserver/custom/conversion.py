@@ -57,8 +57,8 @@ class Converter:
         if len(converted) != len(objects):
             raise failed(f"{about} returned {len(converted)} objects, expected {len(objects)}")
         indices = range(len(objects)) if len(objects) > 1 else (None,)
-        asked = zip(objects, converted, indices, strict=True)
-        return [self._checked(before, after, target, about, index) for before, after, index in asked]
+        pairs = zip(objects, converted, indices, strict=True)
+        return [self._checked(before, after, target, about, index) for before, after, index in pairs]
 
     def _about(self, objects: Sequence[ReadOnlyObject], target: str) -> str:
         if len(objects) == 1:

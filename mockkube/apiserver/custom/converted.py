@@ -130,12 +130,15 @@ class ConvertedResource(CustomResource):
         return obj
 
     def served(self, obj: Object) -> Object:
+        """Return the object in this version, from the cache of conversions."""
         return self._conversions.moved(obj, self.api_version)
 
     def judged(self, obj: Object) -> Object:
+        """Return the object in this version, from the cache of conversions."""
         return self._conversions.moved(obj, self.api_version)
 
     def tail(self, record: Record) -> bytes:
+        """Return the JSON of a record in this version, without kind and apiVersion."""
         return record.tail if record.head == self.head else super().tail(record)
 
     async def seen(self, record: Record) -> Record:
@@ -168,6 +171,7 @@ class ConvertedResource(CustomResource):
         )
 
     async def laid_down(self, obj: Object) -> Object:
+        """Convert the object to the storage version with the webhook."""
         if obj["apiVersion"] == self.home.api_version:
             return obj
         (converted,) = await self._conversions.convert([obj], self.home.api_version)
@@ -175,4 +179,5 @@ class ConvertedResource(CustomResource):
         return converted
 
     async def decided(self, decide: Callable[[], T], size: int = 0) -> T:
+        """Return the result of `decide`, repeated until all conversions it needs are cached."""
         return await self._conversions.decided(lambda: self.services.heavy.run(size, decide))

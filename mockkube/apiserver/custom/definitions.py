@@ -61,9 +61,9 @@ class Definitions:
     def published(self) -> Mapping[GroupVersionKind, ReadOnlyObject]:
         """Return the OpenAPI schemas of the served versions."""
         return {
-            GroupVersionKind(home.group, version.name, home.kind.kind): version.schema
-            for home in self._served.values()
-            for version in home.definition.served()
+            GroupVersionKind(storage.group, version.name, storage.kind.kind): version.schema
+            for storage in self._served.values()
+            for version in storage.definition.served()
             if version.schema
         }
 
@@ -95,7 +95,7 @@ class Definitions:
 
     @property
     def busy(self) -> bool:
-        """Whether a CRD is queued or being processed."""
+        """True if a CRD is queued or being processed."""
         return self._wake.is_set()
 
     async def step(self) -> None:
@@ -112,7 +112,7 @@ class Definitions:
         try:
             await self.ensure(name)
         except ApiError as error:
-            _LOG.warning("the definition %s cannot be served: %s", name, error)
+            _LOG.warning("CustomResourceDefinition %s cannot be served: %s", name, error)
         except Exception as error:
             self._registry.services.cache.bad.fail("Definitions", "customresourcedefinitions", name, error)
 
@@ -153,9 +153,9 @@ class Definitions:
 
     async def _report(self, name: str, change: updating.Change) -> Object | None:
         """Update the status of a CRD; return None if it is gone or was changed meanwhile."""
-        call = Call(APISERVER, "", name, "status", _AGENT)
+        scope = Call(APISERVER, "", name, "status", _AGENT)
         try:
-            updated = await updating.update(self._resource, call, change, WriteOptions())
+            updated = await updating.update(self._resource, scope, change, WriteOptions())
         except (NotFound, Conflict):
             return None
         return updated.record.load()
@@ -175,10 +175,10 @@ class Definitions:
         if own is not None and not isinstance(own, CustomResource):
             return  # a built-in kind of that name comes first
         if resources:
-            home = resources[0]
+            storage = resources[0]
             name = f"{definition.group}/{definition.plural}"
             # The collection must be loaded before the resource is installed: requests are served from it immediately.
-            await home.services.cache.open(name, home.read_entry)
+            await storage.services.cache.open(name, storage.read_entry)
             self._install(definition, resources)
 
     def _resources(self, definition: Definition, obj: ReadOnlyObject) -> list[CustomResource]:
@@ -191,24 +191,24 @@ class Definitions:
 
     def _install(self, definition: Definition, resources: list[CustomResource]) -> None:
         """Serve these resources, and convert the cached objects to their schema."""
-        home, known = resources[0], self._served.get(definition.name)
-        collection = home.collection
+        storage, known = resources[0], self._served.get(definition.name)
+        collection = storage.collection
         # Nothing is awaited here, so no request sees the new resource with objects of the old schema.
-        if collection.reader != home.read_entry:
-            collection.reread(home.read_entry, home.reread)
+        if collection.reader != storage.read_entry:
+            collection.reread(storage.read_entry, storage.reread)
         if known is not None and known.definition.digest != definition.digest:
             self._retire(collection)
-        self._served[definition.name] = home
-        self._registry.serve(home, [one for one in resources if one.custom_version.served])
+        self._served[definition.name] = storage
+        self._registry.serve(storage, [one for one in resources if one.custom_version.served])
 
     def _withdraw(self, name: str) -> None:
-        home = self._served.pop(name, None)
-        if home is not None:
-            self._registry.withdraw(home.group, home.plural)
-            self._retire(home.collection)
-            home.collection.listeners.pop(self._ending.pop(name, self._changed), None)
+        storage = self._served.pop(name, None)
+        if storage is not None:
+            self._registry.withdraw(storage.group, storage.plural)
+            self._retire(storage.collection)
+            storage.collection.listeners.pop(self._ending.pop(name, self._changed), None)
             # A CRD of the same name may come back with another schema and reads its objects again.
-            self._registry.services.cache.drop(f"{home.group}/{home.plural}")
+            self._registry.services.cache.drop(f"{storage.group}/{storage.plural}")
 
     def _retire(self, collection: Collection) -> None:
         if collection.watches:
@@ -243,8 +243,8 @@ class Definitions:
 
     async def _clean_up(self, name: str) -> None:
         """Delete the objects of a CRD; remove its finalizer once they are gone."""
-        home = self._served.get(name)
-        if home is None:
+        storage = self._served.get(name)
+        if storage is None:
             await self._finish(name, reason="NeverEstablished", message="resource was never established")
             return
         if name not in self._ending:
@@ -252,9 +252,9 @@ class Definitions:
             begun = condition(TERMINATING, holds=True, reason="InstanceDeletionInProgress", message=message)
             await self._report(name, lambda one: with_condition(one, begun, self._now()))
             self._ending[name] = listener = self._listener(name)
-            home.collection.listeners[listener] = None
-            await self._delete_all(home)
-        if not home.collection.records:
+            storage.collection.listeners[listener] = None
+            await self._delete_all(storage)
+        if not storage.collection.records:
             await self._finish(name, reason="InstanceDeletionCompleted", message="removed all instances")
 
     def _listener(self, name: str) -> Listener:
@@ -268,9 +268,9 @@ class Definitions:
 
     async def _delete_all(self, home: CustomResource) -> None:
         for record in tuple(home.collection.records.values()):
-            call = Call(APISERVER, record.namespace, record.name, user_agent=_AGENT)
+            scope = Call(APISERVER, record.namespace, record.name, user_agent=_AGENT)
             try:
-                await deletion.delete(home, call, DeleteOptions())
+                await deletion.delete(home, scope, DeleteOptions())
             except NotFound:
                 continue
 

@@ -27,7 +27,7 @@ class DefinitionsOnDemand:
 
     @property
     def busy(self) -> bool:
-        """Whether a CRD is queued or being processed."""
+        """True if a CRD is queued or being processed."""
         return self._wanted.is_set() if self._definitions is None else self._definitions.busy
 
     def published(self) -> Mapping[GroupVersionKind, ReadOnlyObject]:

@@ -65,6 +65,7 @@ class Ending(Plugin):
     operations = (Operation.CREATE,)
 
     def admit(self, request: Request) -> None:
+        """Reject the creation."""
         resource, why = request.resource, "create not allowed while custom resource definition is terminating"
         name = request.obj["metadata"].get("name", "") if request.obj is not None else ""
         raise Forbidden.object(resource.group, resource.plural, name, why)
@@ -94,6 +95,7 @@ class CustomResource(Resource):
         self.tag = f"{services.caps.version} {definition.digest}".encode()
 
     def etcd_key(self, namespace: str, name: str) -> str:
+        """Return the key that upstream's API server names in error messages."""
         folder = f"/registry/{self.group}/{self.plural}"
         return f"{folder}/{namespace}/{name}" if self.kind.namespaced else f"{folder}/{name}"
 
@@ -112,14 +114,17 @@ class CustomResource(Resource):
         return self.rewritten(record, self.revise(record.load()))
 
     def stored(self, obj: Object) -> Object:
-        home = self.home
-        assert isinstance(home, CustomResource)
-        return obj if home is self else self.codec.converted(obj, home.custom_version)
+        """Return the object in the storage version."""
+        storage = self.home
+        assert isinstance(storage, CustomResource)
+        return obj if storage is self else self.codec.converted(obj, storage.custom_version)
 
     def served(self, obj: Object) -> Object:
+        """Return a stored object in this version."""
         return obj if self.home is self else self.codec.converted(obj, self.custom_version)
 
     def unknown_fields(self, value: Any) -> list[str]:
+        """Return the paths of fields that the schema does not have."""
         unknown: list[str] = []
         self.codec.read(value, unknown)
         return unknown

@@ -17,8 +17,8 @@ def resources_of(definition: Definition, services: Services, *, ending: bool = F
     admission = Chain([*services.admission.plugins, Ending()]) if ending else services.admission
     # The dependencies are copied with the CRD's codec; everything else is shared with the server.
     own = replace(services, codec=codec, admission=admission)
-    home = definition.home
-    versions = [home, *(version for version in definition.served() if version is not home)]
+    storage = definition.home
+    versions = [storage, *(version for version in definition.served() if version is not storage)]
     made = _converted if definition.converts else _renamed
     resources = made(definition, versions, codec, own, ending=ending)
     for resource in resources:

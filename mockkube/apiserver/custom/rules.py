@@ -47,12 +47,12 @@ class Rule:
 
     @property
     def uses_old(self) -> bool:
-        """Whether the rule is a transition rule, which compares with the old value."""
+        """True if the rule is a transition rule, which compares with the old value."""
         return OLD_SELF in self.compiled.names
 
     @property
     def optional_old(self) -> bool:
-        """Whether a transition rule is also evaluated without an old value."""
+        """True if a transition rule is also evaluated without an old value."""
         return bool(self.raw.get("optionalOldSelf"))
 
     @property
@@ -76,7 +76,7 @@ class Rules:
 
     @property
     def any(self) -> bool:
-        """Whether there is a rule in the schema or within it."""
+        """True if there is a rule in the schema or within it."""
         return bool(self.own or self.items or self.properties or self.additional or self.all_of)
 
     @property

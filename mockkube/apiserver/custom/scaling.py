@@ -38,6 +38,7 @@ class CustomScaling(Scaling):
         return self._shown(obj, _UNSET)
 
     def resized(self, obj: ReadOnlyObject, scale: ReadOnlyObject) -> Object:
+        """Return the object with the replicas of a Scale."""
         replicas = scale.get("spec", {}).get("replicas", 0)
         # The update kept the impossible value, so neither object nor client set any replicas.
         if replicas == _UNSET:

@@ -55,13 +55,13 @@ class CustomStrategy(Strategy):
         return compile_rules(self._version.structural, whole=True)
 
     def prepare_for_create(self, obj: Object, judge: Judge) -> None:
-        """Start at the first generation, without a status if that is written apart."""
+        """Drop the status if it is a subresource; set the first generation."""
         if self._version.has_status:
             obj.pop("status", None)
         obj["metadata"]["generation"] = 1
 
     def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
-        """Keep the status, or all but the status; whatever else changes makes another generation."""
+        """Keep the status, or everything but the status; a change of content increases the generation."""
         if judge.subresource == "status":
             _prepare_status(new, old)
             return
@@ -101,11 +101,11 @@ class CustomStrategy(Strategy):
         return errors + self._judge_rules(errors, seen, before, correlated).errors
 
     def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
-        """Warn of finalizers whose names might collide."""
+        """Return warnings about finalizer names that may collide."""
         return list(_finalizer_warnings(obj["metadata"].get("finalizers") or ()))
 
     def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
-        """The same of new finalizers; and of rules that are broken, as they were before."""
+        """Return warnings about new finalizers, and about rules that unchanged parts violate."""
         warnings: list[str] = []
         if self._rules is not None and judge.caps.enabled(_RATCHETING):
             seen, before = self._seen(new), self._seen(old)

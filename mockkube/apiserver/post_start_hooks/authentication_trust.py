@@ -74,15 +74,15 @@ class AuthenticationTrust:
             if record is None:
                 await self._create()
             elif self._completed(obj := record.load()) != obj:
-                call = Call(APISERVER, NAMESPACE, name, user_agent=MANAGER)
-                await updating.update(self._home, call, self._completed, _OPTIONS)
+                scope = Call(APISERVER, NAMESPACE, name, user_agent=MANAGER)
+                await updating.update(self._home, scope, self._completed, _OPTIONS)
         except (NotFound, Conflict, AlreadyExists):
             return  # whoever was faster has caused another look at it
 
     async def _create(self) -> None:
-        call = Call(APISERVER, NAMESPACE, user_agent=MANAGER)
+        scope = Call(APISERVER, NAMESPACE, user_agent=MANAGER)
         obj = {"metadata": {"name": NAME, "namespace": NAMESPACE}, "data": self._data}
-        await creation.create(self._home, call, self._home.decode(obj, call, "Ignore"), _OPTIONS)
+        await creation.create(self._home, scope, self._home.decode(obj, scope, "Ignore"), _OPTIONS)
 
     def _completed(self, current: Object) -> Object:
         return {**current, "data": {**(current.get("data") or {}), **self._data}}

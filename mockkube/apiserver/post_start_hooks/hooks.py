@@ -51,7 +51,7 @@ class Chores:
 
     @property
     def busy(self) -> bool:
-        """Whether a stored change is still to be processed."""
+        """True if a stored change is still to be processed."""
         return any(rounds.busy for rounds in self._rounds)
 
     def stop(self) -> None:

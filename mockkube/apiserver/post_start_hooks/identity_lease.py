@@ -56,20 +56,20 @@ class IdentityLease:
     async def renew(self) -> None:
         """Renew the lease; create it if it is missing."""
         spec = {"holderIdentity": self._holder, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": self._now()}
-        call = Call(APISERVER, NAMESPACE, self._name, user_agent=MANAGER)
+        scope = Call(APISERVER, NAMESPACE, self._name, user_agent=MANAGER)
         try:
-            await updating.update(self._home, call, lambda now: self._renewed(now, spec), _OPTIONS)
+            await updating.update(self._home, scope, lambda now: self._renewed(now, spec), _OPTIONS)
         except NotFound:
             await self._create(spec)
 
     async def collect(self) -> None:
         """Delete the leases of servers that have expired."""
-        home = self._home
-        for record in tuple(home.collection.range(home.key(NAMESPACE, ""))):
+        storage = self._home
+        for record in tuple(storage.collection.range(storage.key(NAMESPACE, ""))):
             if record.labels.get(IDENTITY) == _SERVER and self._expired(record):
                 try:
-                    call = Call(APISERVER, NAMESPACE, record.name, user_agent=MANAGER)
-                    await deletion.delete(home, call, DeleteOptions())
+                    scope = Call(APISERVER, NAMESPACE, record.name, user_agent=MANAGER)
+                    await deletion.delete(storage, scope, DeleteOptions())
                 except NotFound:
                     continue
 
@@ -109,10 +109,10 @@ class IdentityLease:
         return {IDENTITY: _SERVER, HOSTNAME: self._host}
 
     async def _create(self, spec: Object) -> None:
-        call = Call(APISERVER, NAMESPACE, user_agent=MANAGER)
+        scope = Call(APISERVER, NAMESPACE, user_agent=MANAGER)
         obj = {"metadata": {"name": self._name, "labels": self._labels()}, "spec": spec}
         try:
-            await creation.create(self._home, call, self._home.decode(obj, call, "Ignore"), _OPTIONS)
+            await creation.create(self._home, scope, self._home.decode(obj, scope, "Ignore"), _OPTIONS)
         except AlreadyExists:
             return  # the next renewal finds it
 

@@ -134,11 +134,11 @@ class IPAddresses:
             await self._delete(address)
 
     async def _create(self, address: str, service: ReadOnlyObject) -> None:
-        home, call = self._stored(*ADDRESSES), Call(APISERVER, user_agent=MANAGER)
+        storage, scope = self._stored(*ADDRESSES), Call(APISERVER, user_agent=MANAGER)
         metadata = {"name": address, "labels": _own_labels(address)}
         obj = {"metadata": metadata, "spec": {"parentRef": _reference(service)}}
         try:
-            await creation.create(home, call, home.decode(obj, call, "Ignore"), _OPTIONS)
+            await creation.create(storage, scope, storage.decode(obj, scope, "Ignore"), _OPTIONS)
         except AlreadyExists:
             await self._registry.services.cache.fresh()  # somebody was faster; whoever waits for it is to see it
 

@@ -136,9 +136,9 @@ class LegacyTokens:
 
     async def _delete(self, secret: ReadOnlyObject) -> None:
         metadata = secret["metadata"]
-        call = Call(_CONTROLLER, metadata["namespace"], metadata["name"], user_agent=_AGENT)
+        scope = Call(_CONTROLLER, metadata["namespace"], metadata["name"], user_agent=_AGENT)
         try:
-            await deletion.delete(self._stored("secrets"), call, DeleteOptions(uid=metadata["uid"]))
+            await deletion.delete(self._stored("secrets"), scope, DeleteOptions(uid=metadata["uid"]))
         except (NotFound, Conflict):
             return  # it is gone, or another of that name has come
 
@@ -154,17 +154,17 @@ class LegacyTokens:
 
     async def _update(self, plural: str, obj: Object) -> None:
         metadata = obj["metadata"]
-        call = Call(_CONTROLLER, metadata["namespace"], metadata["name"], user_agent=_AGENT)
-        home = self._stored(plural)
+        scope = Call(_CONTROLLER, metadata["namespace"], metadata["name"], user_agent=_AGENT)
+        storage = self._stored(plural)
         try:
-            await updating.replace(home, call, home.decode(obj, call, "Ignore"), _OPTIONS)
+            await updating.replace(storage, scope, storage.decode(obj, scope, "Ignore"), _OPTIONS)
         except (NotFound, Conflict):
             return  # whoever was faster has caused another look at it
 
     async def _note(self, key: str) -> None:
         """Label the secret with the date of its last use."""
         namespace, _, name = key.partition("/")
-        call = Call(APISERVER, namespace, name, user_agent=MANAGER)
+        scope = Call(APISERVER, namespace, name, user_agent=MANAGER)
         today = self._today()
 
         def labelled(current: Object) -> Object:
@@ -173,7 +173,7 @@ class LegacyTokens:
             return {**current, "metadata": {**metadata, "labels": labels}}
 
         try:
-            await updating.update(self._stored("secrets"), call, labelled, WriteOptions(field_manager=MANAGER))
+            await updating.update(self._stored("secrets"), scope, labelled, WriteOptions(field_manager=MANAGER))
         except (NotFound, Conflict):
             return
 

@@ -88,7 +88,7 @@ class Accounts:
 
     @property
     def busy(self) -> bool:
-        """Whether it runs, and a namespace is queued or being processed."""
+        """True if it runs, and a namespace is queued or being processed."""
         return self._running and self._wake.is_set()
 
     async def step(self) -> None:
@@ -138,23 +138,23 @@ class Accounts:
 
     async def _create(self, plural: str, user: User, namespace: str, obj: Object) -> None:
         resource = self._stored(plural)
-        call = Call(user, namespace, user_agent="kube-controller-manager")
+        scope = Call(user, namespace, user_agent="kube-controller-manager")
         try:
-            await creation.create(resource, call, resource.decode(obj, call, "Ignore"), _OPTIONS)
+            await creation.create(resource, scope, resource.decode(obj, scope, "Ignore"), _OPTIONS)
         except (AlreadyExists, NotFound, Forbidden):
             # It was created meanwhile, or the namespace is being deleted, or a quota forbids it. differs: upstream
             # retries on exceeded quota; here only the next change of the namespace does.
             return
 
     async def _correct(self, namespace: str, data: Object) -> None:
-        call = Call(_PUBLISHER, namespace, ROOT_CA, user_agent="kube-controller-manager")
+        scope = Call(_PUBLISHER, namespace, ROOT_CA, user_agent="kube-controller-manager")
 
         def correct(current: Object) -> Object:
             annotations = {**current["metadata"].get("annotations", {}), _DESCRIPTION: _TEXT}
             return {**current, "metadata": {**current["metadata"], "annotations": annotations}, "data": data}
 
         try:
-            await updating.update(self._stored("configmaps"), call, correct, _OPTIONS)
+            await updating.update(self._stored("configmaps"), scope, correct, _OPTIONS)
         except (NotFound, Conflict):
             return  # whoever took it away or changed it has caused another look at it
 

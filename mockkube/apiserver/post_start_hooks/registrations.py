@@ -44,13 +44,13 @@ class Registrations:
 
     async def start(self) -> None:
         """Create the APIServices, and follow CRDs and APIServices from now on."""
-        home, definitions = self._home, self._definitions
+        storage, definitions = self._home, self._definitions
         self._on_start = {one["metadata"]["name"]: one for one in self._announced()}
-        self._before = frozenset(record.name for record in home.collection.records.values())
+        self._before = frozenset(record.name for record in storage.collection.records.values())
         names = dict.fromkeys([*self._on_start, *self._before])
         for record in definitions.records.values():
             names.update(dict.fromkeys(self._names_in(record)))
-        home.collection.listeners[self._changed] = None
+        storage.collection.listeners[self._changed] = None
         definitions.listeners[self._defined] = None
         await asyncio.gather(*(self._begin(name) for name in names))
 
@@ -138,24 +138,24 @@ class Registrations:
     async def _create(self, wanted: Object | None) -> None:
         if wanted is None:
             return
-        home, call = self._home, Call(APISERVER, user_agent=MANAGER)
+        storage, scope = self._home, Call(APISERVER, user_agent=MANAGER)
         try:
-            await creation.create(home, call, home.decode(wanted, call, "Ignore"), _OPTIONS)
+            await creation.create(storage, scope, storage.decode(wanted, scope, "Ignore"), _OPTIONS)
         except AlreadyExists:
             return  # another server of this cluster was faster
 
     async def _delete(self, present: ReadOnlyObject) -> None:
         metadata = present["metadata"]
-        call = Call(APISERVER, name=metadata["name"], user_agent=MANAGER)
+        scope = Call(APISERVER, name=metadata["name"], user_agent=MANAGER)
         try:
-            await deletion.delete(self._home, call, DeleteOptions(uid=metadata["uid"]))
+            await deletion.delete(self._home, scope, DeleteOptions(uid=metadata["uid"]))
         except (NotFound, Conflict):
             return  # whoever was faster has caused another look at it
 
     async def _correct(self, name: str, wanted: Object) -> None:
-        call = Call(APISERVER, name=name, user_agent=MANAGER)
+        scope = Call(APISERVER, name=name, user_agent=MANAGER)
         try:
-            await updating.update(self._home, call, lambda now: {**now, "spec": dict(wanted["spec"])}, _OPTIONS)
+            await updating.update(self._home, scope, lambda now: {**now, "spec": dict(wanted["spec"])}, _OPTIONS)
         except (NotFound, Conflict):
             return
 

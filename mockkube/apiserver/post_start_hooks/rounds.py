@@ -54,7 +54,7 @@ class Rounds(Generic[_Key]):
 
     @property
     def busy(self) -> bool:
-        """Whether the queue runs, and a key is queued or being processed."""
+        """True if the queue runs, and a key is queued or being processed."""
         return self._running and self._wake.is_set()
 
     async def run(self) -> None:
@@ -92,7 +92,7 @@ class Rounds(Generic[_Key]):
         """Retry a failed key later, unless it failed too often."""
         failures = self._failures.pop(key, 0) + 1
         if failures >= TRIES_MAX:
-            _LOG.warning("%s: %s: given up", key, why)
+            _LOG.warning("%s: %s: not tried again", key, why)
             return
         self._failures[key] = failures
         seconds = RETRY_SECONDS * 2 ** (failures - 1)

@@ -30,7 +30,7 @@ class Attributes:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a request is allowed, and the reason if there is one to report."""
+    """Decision about a request: allowed or not, and the reason if there is one."""
 
     allowed: bool
     reason: str = ""

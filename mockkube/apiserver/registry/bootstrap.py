@@ -47,11 +47,11 @@ async def _create(registry: Registry, obj: Object) -> None:
     namespace = metadata.get("namespace", "")
     if resource is None or resource.record(namespace, metadata["name"]) is not None:
         return
-    call = Call(APISERVER, namespace, user_agent=MANAGER)
+    scope = Call(APISERVER, namespace, user_agent=MANAGER)
     # Upstream creates flow schemas and priority levels under a field manager of their own.
     options = WriteOptions(field_manager=_FLOW_PRODUCER if obj["apiVersion"] == FLOW_CONTROL else MANAGER)
     try:
-        await creation.create(resource, call, resource.decode(obj, call, "Ignore"), options)
+        await creation.create(resource, scope, resource.decode(obj, scope, "Ignore"), options)
     except AlreadyExists:
         return  # another server of this cluster was faster
 
@@ -173,6 +173,6 @@ async def _report(registry: Registry, report: _Report) -> None:
     status = report.status(render_time(registry.services.clock.now()))
     # Server-side apply makes the reporter the manager of the condition, as upstream's controllers are.
     document = _object(report.api_version, report.kind, {"name": report.name}, status=status)
-    call = Call(APISERVER, name=report.name, subresource="status", user_agent=MANAGER)
+    scope = Call(APISERVER, name=report.name, subresource="status", user_agent=MANAGER)
     options = WriteOptions(field_manager=report.manager, force=True)
-    await patching.apply(resource, call, Patch(PatchType.APPLY, b"", document), options)
+    await patching.apply(resource, scope, Patch(PatchType.APPLY, b"", document), options)

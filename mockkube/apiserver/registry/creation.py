@@ -80,7 +80,7 @@ def _place(resource: Resource, call: Call, obj: Object) -> None:
 
 
 async def _create(resource: Resource, call: Call, obj: Object, options: WriteOptions, *, stem: str = "") -> Record:
-    services, home = resource.services, resource.home
+    services, storage = resource.services, resource.home
     new = resource.stored(obj)
     metadata = new["metadata"]
     metadata["uid"] = services.chance.uid()
@@ -91,7 +91,7 @@ async def _create(resource: Resource, call: Call, obj: Object, options: WriteOpt
     if stem:
         # Named after mutating admission, as upstream: webhooks see an empty name with generateName.
         request.given["metadata"]["name"] = stem[:_STEM_MAX] + services.chance.suffix()
-    return await insert(home, call, request, options)
+    return await insert(storage, call, request, options)
 
 
 async def insert(home: Resource, call: Call, request: Request, options: WriteOptions) -> Record:
@@ -99,12 +99,12 @@ async def insert(home: Resource, call: Call, request: Request, options: WriteOpt
     services, strategy = home.services, request.resource.strategy
     new = request.obj
     assert new is not None
-    judge = home.judge(user=call.user if strategy.records_requester else None)
+    context = home.judge(user=call.user if strategy.records_requester else None)
     # Cluster IPs are chosen before validation, which checks them like addresses that the client chose.
     reserved = services.allocators.reserve(home, new, None, dry_run=options.dry_run)
     try:
-        strategy.prepare_for_create(new, judge)
-        await services.heavy.run(call.size, partial(_validate, home, strategy, judge, call, new))
+        strategy.prepare_for_create(new, context)
+        await services.heavy.run(call.size, partial(_validate, home, strategy, context, call, new))
         await request.resource.decided(partial(services.admission.validate, request), call.size)
         # Quota is charged last, so that an object that is rejected for another reason uses none.
         await services.admission.settle(request)

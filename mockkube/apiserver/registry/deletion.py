@@ -55,23 +55,23 @@ class Deleted:
 
 async def delete(resource: Resource, call: Call, options: DeleteOptions) -> Deleted:
     """Delete one object, now or after its grace period and finalizers."""
-    home = resource.home
+    storage = resource.home
     # The cache may lag behind a creation that another server has just answered.
-    if home.record(call.namespace, call.name) is None:
-        await home.services.cache.fresh()
+    if storage.record(call.namespace, call.name) is None:
+        await storage.services.cache.fresh()
     while True:
-        record = home.record(call.namespace, call.name)
+        record = storage.record(call.namespace, call.name)
         if record is None:
             raise NotFound.object(resource.group, resource.plural, call.name)
         # Upstream rejects this in the registry of priority classes, before admission.
-        if (home.group, home.plural) == _CLASSES and call.name in _SYSTEM_CLASSES:
+        if (storage.group, storage.plural) == _CLASSES and call.name in _SYSTEM_CLASSES:
             why = "this is a system priority class and cannot be deleted"
             raise Forbidden.object(resource.group, resource.plural, call.name, why)
         try:
             return await _attempt(resource, call, record, options)
         # Another write came first. Preconditions and admission apply to the new state, so everything is repeated.
         except store_errors.Conflict as conflict:
-            await home.services.cache.reach(revision_after(conflict, home))
+            await storage.services.cache.reach(revision_after(conflict, storage))
 
 
 def revision_after(conflict: store_errors.Conflict, home: Resource) -> int:
@@ -81,33 +81,33 @@ def revision_after(conflict: store_errors.Conflict, home: Resource) -> int:
 
 async def _attempt(resource: Resource, call: Call, record: Record, options: DeleteOptions) -> Deleted:
     """Check, admit and delete one state of the object; raise Conflict if it has changed meanwhile."""
-    home = resource.home
+    storage = resource.home
     (record,) = await resource.all_seen((record,))
     old = record.load()
     # Namespaces and CRDs have a REST implementation of their own upstream, with other texts.
-    if (home.group, home.plural) in (("", "namespaces"), DEFINITIONS):
+    if (storage.group, storage.plural) in (("", "namespaces"), DEFINITIONS):
         _check_namespace_preconditions(resource, call, old, options)
     else:
         _check_preconditions(resource, call, old, options)
     request = Request(Operation.DELETE, resource, call, None, old, dry_run=options.dry_run)
-    await resource.decided(partial(home.services.admission.admit, request), len(record.tail))
-    await home.services.admission.amend(request)
-    await resource.decided(partial(home.services.admission.validate, request), len(record.tail))
-    await home.services.admission.settle(request)
-    if (home.group, home.plural) in _ORPHANING:
+    await resource.decided(partial(storage.services.admission.admit, request), len(record.tail))
+    await storage.services.admission.amend(request)
+    await resource.decided(partial(storage.services.admission.validate, request), len(record.tail))
+    await storage.services.admission.settle(request)
+    if (storage.group, storage.plural) in _ORPHANING:
         options = replace(options, orphans_by_default=True)
-        if home.plural == "jobs" and options.propagation is None and options.orphan_dependents is None:
+        if storage.plural == "jobs" and options.propagation is None and options.orphan_dependents is None:
             call.warn([_JOBS_ORPHAN])
     return await _finish(resource, record, old, options)
 
 
 async def _finish(resource: Resource, record: Record, old: ReadOnlyObject, options: DeleteOptions) -> Deleted:
     """Store what the admitted deletion makes of the object, or remove it."""
-    home = resource.home
-    new, gone = decide(home, record.load(), options)
+    storage = resource.home
+    new, gone = decide(storage, record.load(), options)
     # Finalizers and deletion timestamp are written even if the object is removed right after: watchers see both.
     if new != old:
-        record = await _write(home, record, await resource.laid_down(new), dry_run=options.dry_run)
+        record = await _write(storage, record, await resource.laid_down(new), dry_run=options.dry_run)
     if not gone:
         return Deleted(record, None, gone=False)
     return await _remove(resource, record, dry_run=options.dry_run)
@@ -255,13 +255,13 @@ async def _write(home: Resource, record: Record, new: Object, *, dry_run: bool) 
 
 async def _remove(resource: Resource, record: Record, *, dry_run: bool) -> Deleted:
     """Remove the object from the store, and what belongs to it."""
-    home = resource.home
+    storage = resource.home
     if not dry_run:
-        entry = await home.services.store.delete(record.key, expected=record.revision)
-        await home.services.cache.reach(entry.revision)
-        record = written(home, entry)
-        await take_along(home, record)
-    kind = (home.group, home.kind.kind)
+        entry = await storage.services.store.delete(record.key, expected=record.revision)
+        await storage.services.cache.reach(entry.revision)
+        record = written(storage, entry)
+        await take_along(storage, record)
+    kind = (storage.group, storage.kind.kind)
     if kind in RETURNED_WHEN_DELETED or kind == _RETURNED_UNANNOUNCED:
         return Deleted(record, None, gone=True)
     return Deleted(None, success(resource, record), gone=True)

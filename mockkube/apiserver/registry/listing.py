@@ -85,18 +85,18 @@ def unsupported_field(resource: Resource, name: str) -> str:
 
 async def page(resource: Resource, namespace: str, options: ListOptions) -> Listed:
     """Return one page of a list."""
-    chosen = selector(resource, options)
+    matches = selector(resource, options)
     prefix = resource.prefix(namespace)
     if options.continue_token:
         if options.resource_version not in ("", "0"):
             raise BadRequest("specifying resource version is not allowed when using continue")
         token = _read_token(options.continue_token)
-        return await _at_revision(resource, prefix, token.revision, prefix + token.start, chosen, options.limit)
+        return await _at_revision(resource, prefix, token.revision, prefix + token.start, matches, options.limit)
     revision = revision_of(options.resource_version)
     cache = resource.services.cache
     # Upstream: a limit together with a resourceVersion means Exact unless resourceVersionMatch says otherwise.
     if options.match == "Exact" or (revision and options.limit and not options.match):
-        return await _at_revision(resource, prefix, revision, "", chosen, options.limit)
+        return await _at_revision(resource, prefix, revision, "", matches, options.limit)
     if revision:
         await wait_for(resource, revision)
     elif options.resource_version != "0":
@@ -106,7 +106,7 @@ async def page(resource: Resource, namespace: str, options: ListOptions) -> List
     # Nothing may be awaited between reading the objects and the revision, or they would not belong together.
     records, revision = resource.collection.range(prefix), cache.revision
     records = await resource.all_seen(records, anew=options.resource_version != "0")
-    return await _cut_beside(resource, records, prefix, revision, chosen, limit)
+    return await _cut_beside(resource, records, prefix, revision, matches, limit)
 
 
 async def wait_for(resource: Resource, revision: int) -> None:
@@ -170,14 +170,14 @@ def _cut(
     if not limit:
         return Listed(every if chosen is None else [record for record in every if chosen(record)], revision)
     shown: list[Record] = []
-    for seen, record in enumerate(every, 1):
+    for count, record in enumerate(every, 1):
         if chosen is None or chosen(record):
             shown.append(record)
-            if len(shown) == limit and seen < len(every):
+            if len(shown) == limit and count < len(every):
                 # The NUL byte makes this the smallest key after the last one of the page.
                 token = Token(revision, record.key[len(prefix) :] + "\x00")
                 # Like upstream, the remaining items are only counted for lists without selectors.
-                return Listed(shown, revision, token.text(), len(every) - seen if chosen is None else None)
+                return Listed(shown, revision, token.text(), len(every) - count if chosen is None else None)
     return Listed(shown, revision)
 
 

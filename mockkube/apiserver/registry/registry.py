@@ -149,15 +149,15 @@ class Registry:
         if not existing or "get" not in kind.verbs:
             return
         family = self.family
-        home = self._stored.get(kind.stored_as) if kind.stored_as else None
+        storage = self._stored.get(kind.stored_as) if kind.stored_as else None
         for version in existing:
             node = self.schema.kind(kind.group, version, kind.kind)
             assert node is not None
             resource = Resource(
                 kind, version, node, lambda: family.strategy(kind), self.services, lambda: family.load(kind)
             )
-            resource.home = home = home or resource
-            if resource is home:
+            resource.home = storage = storage or resource
+            if resource is storage:
                 self._stored[kind.group, kind.plural] = resource
                 # Collections must exist before the cache starts, because it reads the store once for all of them.
                 _ = resource.collection
@@ -174,7 +174,7 @@ class Registry:
         return self._stored.get((group, plural))
 
     def has_group(self, group: str) -> bool:
-        """Return whether the group is built in, whatever CRDs add."""
+        """Return whether the group is built in; groups of CRDs are not."""
         return any(kind.group == group for kind, _ in self._own_kinds())
 
     def of_kind(self, api_version: str, kind: str) -> Resource | None:

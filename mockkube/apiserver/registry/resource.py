@@ -88,7 +88,7 @@ class Call:
 
 @dataclass(slots=True)
 class Services:
-    """What all resources of one API server share."""
+    """Dependencies that all resources of one API server share."""
 
     store: Store
     cache: Cache
@@ -313,7 +313,7 @@ class Resource:
         return record
 
     async def all_seen(self, records: Sequence[Record], *, anew: bool = False) -> Sequence[Record]:
-        """Return the records in a form that `served` can convert; with `anew` earlier conversions are not reused."""
+        """Return the records in a form that `served` can convert; with `anew` cached conversions are not used."""
         return records
 
     async def laid_down(self, obj: Object) -> Object:

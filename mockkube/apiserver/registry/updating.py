@@ -97,7 +97,7 @@ async def update(
 
     `tracked`: the change sets managedFields itself, or they are not to be updated.
     """
-    services, home = resource.services, resource.home
+    services, storage = resource.services, resource.home
     for _ in range(TRIES_MAX):
         (record,) = await resource.all_seen((await _current(resource, call),))
         old = record.load()
@@ -108,7 +108,7 @@ async def update(
         except store_errors.Conflict as conflict:
             # A client that named the replaced resourceVersion gets a Conflict in the next attempt; a patch is applied
             # to the new state.
-            await services.cache.reach(revision_after(conflict, home))
+            await services.cache.reach(revision_after(conflict, storage))
     raise Conflict.changed(resource.group, resource.plural, call.name)
 
 
@@ -148,7 +148,7 @@ class _Live:
 
 
 async def _attempt(resource: Resource, call: Call, live: _Live, new: Object, options: WriteOptions) -> Updated:
-    services, home = resource.services, resource.home
+    services, storage = resource.services, resource.home
     record, old = live.record, live.obj
     _check_version(resource, call, new, record)
     request = Request(Operation.UPDATE, resource, call, new, old, dry_run=options.dry_run)
@@ -158,7 +158,7 @@ async def _attempt(resource: Resource, call: Call, live: _Live, new: Object, opt
     new = request.given
     # Subresources such as status cannot change addresses or ports.
     whole = not call.subresource
-    reserved = services.allocators.reserve(home, new, old, dry_run=options.dry_run) if whole else None
+    reserved = services.allocators.reserve(storage, new, old, dry_run=options.dry_run) if whole else None
     try:
         _prepare(resource, call, new, old)
         request.obj = new = await services.heavy.run(size, partial(_validated, resource, call, new, old))
@@ -166,7 +166,7 @@ async def _attempt(resource: Resource, call: Call, live: _Live, new: Object, opt
         await services.admission.settle(request)
         # Strategies and webhooks cannot change the version; equality with the old object is compared next.
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-        return await _write(home, record, request, options)
+        return await _write(storage, record, request, options)
     finally:
         if reserved is not None:
             reserved.release()  # a stored service holds its addresses through the collection
@@ -228,7 +228,7 @@ def _prepare(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -
 
 
 def _validated(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -> Object:
-    """Return the new object as it is stored; raise Invalid or add warnings."""
+    """Return the new object in its stored form; raise Invalid or add warnings."""
     if errors := _complaints(resource, call, new, old):
         raise Invalid(resource.home.group, new["kind"], call.name, errors)
     # If managedFields changed in nothing but times, the old times stay, so that the update is no change.
@@ -236,16 +236,16 @@ def _validated(resource: Resource, call: Call, new: Object, old: ReadOnlyObject)
 
 
 def _complaints(resource: Resource, call: Call, new: Object, old: ReadOnlyObject) -> list[fields.FieldError]:
-    judge = resource.judge(call.subresource)
+    context = resource.judge(call.subresource)
     # upstream 1.36: rest/update.go validates metadata on its own and against the old one, then each kind's
     # ValidateUpdate does so again; the errors appear twice.
     errors = validate_metadata(new, names.check_path_segment, resource.kind.namespaced, native=False)
     errors += validate_metadata_update(new, old)
     again = validate_native_metadata_update if resource.strategy.native else validate_metadata_update
     errors += again(new, old)
-    errors += resource.strategy.validate_update(new, old, judge)
+    errors += resource.strategy.validate_update(new, old, context)
     if not errors:
-        call.warn(resource.strategy.warnings_on_update(new, old, judge))
+        call.warn(resource.strategy.warnings_on_update(new, old, context))
         resource.strategy.canonicalize(new)
     return errors
 

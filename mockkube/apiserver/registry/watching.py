@@ -86,10 +86,10 @@ class Watch:
         record = change.record
         if not record.key.startswith(self._prefix):
             return
-        seen = self._view(change, record)
-        if seen is None:
+        event = self._view(change, record)
+        if event is None:
             return
-        size = len(seen.record.tail)
+        size = len(event.record.tail)
         # A change is always accepted when nothing is pending, however large it is.
         if self._pending and not has_room(len(self._pending), self._pending_bytes + size):
             self.lagged = True
@@ -97,7 +97,7 @@ class Watch:
             self._pending.clear()
             self.close()
         else:
-            self._pending.append(seen)
+            self._pending.append(event)
             self._pending_bytes += size
         self._tell()
 
@@ -106,11 +106,11 @@ class Watch:
             self._waiter.set_result(None)
 
     def _view(self, change: Change, record: Record) -> Seen | None:
-        chosen = self._chosen
-        if chosen is None:
+        matches = self._chosen
+        if matches is None:
             return Seen(change.type, record)
-        before = change.previous is not None and chosen(change.previous)
-        after = change.type is not ChangeType.DELETED and chosen(record)
+        before = change.previous is not None and matches(change.previous)
+        after = change.type is not ChangeType.DELETED and matches(record)
         if after:
             return Seen(ChangeType.MODIFIED if before else ChangeType.ADDED, record)
         if not before:
@@ -123,7 +123,7 @@ class Watch:
 
     @property
     def waiting(self) -> bool:
-        """Whether events are pending."""
+        """True if events are pending."""
         return bool(self._pending)
 
     async def wait(self) -> None:
@@ -162,6 +162,7 @@ class ConvertingWatch(Watch):
         self._changes_bytes = 0
 
     def offer(self, change: Change) -> None:
+        """Add a change of an object under the prefix, without selecting."""
         # Selectors apply to the converted object, and listeners cannot wait for a webhook, so nothing is selected here.
         if not change.record.key.startswith(self._prefix):
             return
@@ -177,6 +178,7 @@ class ConvertingWatch(Watch):
 
     @property
     def waiting(self) -> bool:
+        """True if events or changes are pending."""
         return bool(self._pending or self._changes)
 
     def take(self) -> list[Seen]:
@@ -228,9 +230,9 @@ async def watch(resource: Resource, namespace: str, options: ListOptions) -> Wat
         # Conversion and selection may take several turns of the event loop, in which changes must not get lost.
         with _meanwhile(resource.collection) as changes:
             records = await resource.all_seen(resource.collection.range(watching._prefix))
-            chosen = watching._chosen
-            if chosen is not None:
-                select = partial(_selected, records, chosen)
+            matches = watching._chosen
+            if matches is not None:
+                select = partial(_selected, records, matches)
                 records = await resource.services.heavy.run(work_of_selecting(records), select)
         watching.open(records, changes)
         return watching

@@ -127,9 +127,9 @@ class Occasion:
 
     def take(self, value: Any) -> bool:
         """Set the changed object of the request, decoded and defaulted; return whether it differs."""
-        call, resource = self.request.call, self.resource
+        scope, resource = self.request.call, self.resource
         # A scope of its own, so that warnings about the changed object do not reach the client.
-        asking = Call(call.user, call.namespace, call.name, call.subresource, call.user_agent)
+        asking = Call(scope.user, scope.namespace, scope.name, scope.subresource, scope.user_agent)
         try:
             new = self.request.resource.judged(resource.stored(resource.decode(value, asking, "Ignore")))
         except ApiError as error:
@@ -162,7 +162,7 @@ def activation(names: Mapping[str, Any], programs: Mapping[str, Compiled]) -> Ac
 def admission_request(occasion: Occasion) -> Object:
     """Return the AdmissionRequest without its objects."""
     request, resource = occasion.request, occasion.resource
-    call, subject = request.call, Subject(request)
+    scope, subject = request.call, Subject(request)
     review: Object = {
         "uid": "",
         "kind": _kind(resource),
@@ -170,14 +170,14 @@ def admission_request(occasion: Occasion) -> Object:
         "requestKind": _kind(request.resource),
         "requestResource": _resource(request.resource),
         "operation": request.operation.value,
-        "userInfo": call.user.info(),
+        "userInfo": scope.user.info(),
         "dryRun": request.dry_run,
         "options": {"kind": _OPTIONS[request.operation], "apiVersion": "meta.k8s.io/v1"},
     }
     if request.dry_run:
         review["options"]["dryRun"] = ["All"]
-    if call.subresource:
-        review |= {"subResource": call.subresource, "requestSubResource": call.subresource}
+    if scope.subresource:
+        review |= {"subResource": scope.subresource, "requestSubResource": scope.subresource}
     if subject.name:
         review["name"] = subject.name
     if subject.namespace:

@@ -24,13 +24,13 @@ class Subject:
 
     @property
     def exempt(self) -> bool:
-        """Whether it changes admission configuration itself."""
+        """True if it changes admission configuration itself."""
         # A policy or webhook that rejects everything must not make itself undeletable.
         return self.request.resource.group == GROUP
 
     @property
     def is_namespace(self) -> bool:
-        """Whether the object is a namespace."""
+        """True if the object is a namespace."""
         return self.request.of_kind("", "namespaces")
 
     @property

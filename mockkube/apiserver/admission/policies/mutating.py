@@ -50,12 +50,12 @@ class Policy:
 
     @property
     def fails(self) -> bool:
-        """Whether errors of the policy reject the request."""
+        """True if errors of the policy reject the request."""
         return bool(self.spec.get("failurePolicy") != "Ignore")
 
     @property
     def reinvoked(self) -> bool:
-        """Whether it runs again if the object changed after it."""
+        """True if it runs again if the object changed after it."""
         return bool(self.spec.get("reinvocationPolicy") == "IfNeeded")
 
     @classmethod

@@ -74,7 +74,7 @@ class Policy:
 
     @property
     def fails(self) -> bool:
-        """Whether errors of the policy reject the request."""
+        """True if errors of the policy reject the request."""
         return bool(self.spec.get("failurePolicy") != "Ignore")
 
     @classmethod
@@ -107,7 +107,9 @@ class Policy:
         try:
             if not met(
                 # upstream: namespaceObject is not available to match conditions.
-                self.conditions, activation({**names, "namespaceObject": None}, self.variables), fails=self.fails
+                self.conditions,
+                activation({**names, "namespaceObject": None}, self.variables),
+                fails=self.fails,
             ):
                 return []
             budget = Budget(COST_MAX)

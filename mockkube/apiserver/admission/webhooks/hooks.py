@@ -41,12 +41,12 @@ class Hook:
 
     @property
     def fails(self) -> bool:
-        """Whether a failed call rejects the request."""
+        """True if a failed call rejects the request."""
         return bool(self.raw.get("failurePolicy") != "Ignore")
 
     @property
     def reinvoked(self) -> bool:
-        """Whether it is called again if the object changed after it."""
+        """True if it is called again if the object changed after it."""
         return bool(self.raw.get("reinvocationPolicy") == "IfNeeded")
 
     def occasion(self, request: Request) -> Occasion | None:

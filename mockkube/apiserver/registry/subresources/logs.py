@@ -119,9 +119,9 @@ def _said(pods: Resource, pod: ReadOnlyObject, container: str, run: _Run) -> lis
 
     until = run.ended + _SECOND if run.ended is not None else pods.services.clock.now()
     start = ContainerStart(run.number, run.began, lambda kind, namespace, name: _found(pods, kind, namespace, name))
-    said = interpret(pod, spec, start, until=(until - run.began).total_seconds())
-    lines = list(_in_lines(said, run.began))
-    return None if said.end is ContainerEnd.UNSAID and not lines else lines
+    result = interpret(pod, spec, start, until=(until - run.began).total_seconds())
+    lines = list(_in_lines(result, run.began))
+    return None if result.end is ContainerEnd.UNSAID and not lines else lines
 
 
 def _found(pods: Resource, kind: str, namespace: str, name: str) -> ReadOnlyObject | None:
