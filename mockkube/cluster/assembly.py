@@ -42,7 +42,7 @@ from mockkube.cluster.state import (
 )
 from mockkube.cluster.vault import FileVault, MemoryVault
 from mockkube.features.components import KUBELET
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock, RealClock
 from mockkube.runtime.virtual import VirtualClock
 
@@ -90,7 +90,7 @@ class Cluster:
         directory: StateDirectory,
         *,
         clock: Clock | None = None,
-        chance: Chance | None = None,
+        chance: Random | None = None,
         build: Callable[[Surroundings], Server] | None = None,
     ) -> None:
         self._directory = directory
@@ -99,7 +99,7 @@ class Cluster:
         self._clock = clock or (VirtualClock() if configuration.clock == VIRTUAL else self._machine)
         virtual = isinstance(self._clock, VirtualClock)
         self._configuration = replace(configuration, clock=VIRTUAL if virtual else REAL)
-        self._chance = chance or Chance()
+        self._chance = chance or Random()
         self._build = build or build_api_server
         self._stack = AsyncExitStack()
 

@@ -17,7 +17,7 @@ from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, KUBELET
 from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.errors import FlagError
 from mockkube.features.flags import FlagNotice, validate_gates
-from mockkube.features.gates import State, effective, registry, states
+from mockkube.features.gates import GateState, enabled_gates, gate_registry, gate_states
 from mockkube.features.skew import find_unsupported
 from mockkube.features.stages import Maturity
 from mockkube.features.trains import ReleaseTrain
@@ -43,7 +43,7 @@ class Settings:
         """Return the version and the enabled gates."""
         return _capabilities(self._told)
 
-    def states(self) -> list[State]:
+    def states(self) -> list[GateState]:
         """Return every gate that the component reports."""
         return list(_states(self._told))
 
@@ -63,13 +63,13 @@ _Told = tuple[str, Version, tuple[tuple[str, bool], ...], tuple[ReleaseTrain, ..
 @lru_cache(maxsize=_REMEMBERED_MAX)
 def _capabilities(told: _Told) -> Capabilities:
     component, version, gates, trains = told
-    return Capabilities(version, effective(version, dict(gates), trains, component=component), trains)
+    return Capabilities(version, enabled_gates(version, dict(gates), trains, component=component), trains)
 
 
 @lru_cache(maxsize=_REMEMBERED_MAX)
-def _states(told: _Told) -> tuple[State, ...]:
+def _states(told: _Told) -> tuple[GateState, ...]:
     component, version, gates, trains = told
-    return tuple(states(version, dict(gates), trains, component=component))
+    return tuple(gate_states(version, dict(gates), trains, component=component))
 
 
 @lru_cache(maxsize=_REMEMBERED_MAX)
@@ -146,9 +146,9 @@ def _followed(
     gates: Mapping[str, bool], component: str, version: Version, trains: tuple[ReleaseTrain, ...]
 ) -> Mapping[str, bool]:
     """Return the gates that the component can be given at its version without an error."""
-    known, at = registry(version, trains, component), EffectiveVersion.of(version)
+    known, at = gate_registry(version, trains, component), EffectiveVersion.from_version(version)
     supported = {}
-    for gate, value in known.canonical(gates).items():
+    for gate, value in known.resolve_aliases(gates).items():
         stage = known.stage(gate, at) if gate in known.histories else None
         # An older component does not know newer gates, and one whose gate is locked would refuse another value: a real
         # operator would leave the flag out there.

@@ -10,7 +10,7 @@ from mockkube.cluster.configuration import ClusterConfiguration
 from mockkube.cluster.files import write_atomically
 from mockkube.cluster.listener import tls_context
 from mockkube.cluster.state import StateDirectory, unwritable
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ class Credentials:
 
     @classmethod
     def keep(
-        cls, configuration: ClusterConfiguration, directory: StateDirectory, *, clock: Clock, chance: Chance
+        cls, configuration: ClusterConfiguration, directory: StateDirectory, *, clock: Clock, chance: Random
     ) -> Self:
         """Load the credentials from the state directory; create missing ones."""
         try:
             token = configuration.token or directory.kept_token()
             if token is None:
-                token = chance.token()
+                token = chance.new_token()
                 write_atomically(directory.token, token + "\n")
             if not configuration.tls:
                 return cls(token, None)

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 from mockkube.api.errors import ApiError
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.answers import error_from_status
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 
 READS: Final = ("get", "list")
 # 409 is the code of AlreadyExists, too.
@@ -89,7 +89,7 @@ class Fault:
     count: int | None
     share: float
     seed: int | None
-    chance: Chance
+    chance: Random
     injected: int
 
     @property
@@ -102,7 +102,7 @@ class Fault:
         if self.exhausted or not self._concerns(asking) or not _matches(self.match, asking):
             return False
         # No random number is drawn for a share of 1, so that such a fault does not shift the draws of others.
-        if self.share < 1 and self.chance.random.random() >= self.share:
+        if self.share < 1 and self.chance.generator.random() >= self.share:
             return False
         self.injected += 1
         return True
@@ -146,7 +146,7 @@ def _among(resources: Iterable[str], asking: Asking) -> bool:
 class Faults:
     """The faults of one cluster; a changed fault keeps its count."""
 
-    chance: Chance
+    chance: Random
     # Called after each injection.
     told: Callable[[], None] = lambda: None
     _faults: dict[str, Fault] = field(default_factory=dict)
@@ -174,7 +174,7 @@ class Faults:
         metadata, spec = obj["metadata"], obj["spec"]
         before = known.get(metadata["uid"])
         seed = spec.get("seed")
-        drawn = self.chance if seed is None else Chance.from_seed(seed, f"fault/{metadata['name']}")
+        drawn = self.chance if seed is None else Random.from_seed(seed, f"fault/{metadata['name']}")
         return Fault(
             name=metadata["name"],
             uid=metadata["uid"],

@@ -164,7 +164,7 @@ class Fleet:
         """Return the state of a component; NotFound if it does not exist."""
         asked = self._control.components().get(name)
         if asked is None:
-            raise NotFound.object(GROUP, "components", name)
+            raise NotFound.for_object(GROUP, "components", name)
         return self._doing(name, asked)
 
     def since(self, name: str) -> datetime:
@@ -220,7 +220,7 @@ class Fleet:
             await self._wake.wait()
             await self.step()
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether some change is not reconciled yet."""
         return self._wake.is_set()
 

@@ -8,7 +8,7 @@ from mockkube_storage.engines.memory import MemoryStore
 
 from mockkube.cluster.components import Settings
 from mockkube.cluster.servers import Surroundings, build_api_server
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 
 Image = tuple[tuple[str, bytes], ...]
 _IMAGES_MAX: Final = 64
@@ -38,7 +38,7 @@ def _key(settings: Settings) -> object:
 async def _made(around: Surroundings) -> Image:
     store = MemoryStore()
     await store.start()
-    server = build_api_server(replace(around, store=store, chance=Chance.from_seed("image", "cluster")))
+    server = build_api_server(replace(around, store=store, chance=Random.from_seed("image", "cluster")))
     try:
         await server.start()
         await around.clock.sleep(0)

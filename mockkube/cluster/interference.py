@@ -157,7 +157,7 @@ async def _past(exchange: Exchange, resource: Resource, target: Target, revision
     except Compacted as error:
         raise Expired(f"too old resource version: {revision} ({error.oldest})") from error
     if entry is None:
-        raise NotFound.object(resource.group, resource.plural, target.name)
+        raise NotFound.for_object(resource.group, resource.plural, target.name)
     representation = negotiation.negotiate(exchange.accept)
     body = rendering.show_object(resource, resource.home.read_entry(entry), representation, exchange.view())
     return exchange.respond(body, media=representation.media)

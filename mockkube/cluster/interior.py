@@ -31,7 +31,7 @@ from mockkube.cluster.vault import Vault
 from mockkube.cluster.virtual_stage import VirtualStage
 from mockkube.cluster.why_page import WhyPage
 from mockkube.features.components import API_SERVER, SCHEDULER
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.virtual import VirtualClock
 
@@ -48,7 +48,7 @@ class Basis:
     configuration: ClusterConfiguration
     credentials: Credentials
     clock: Clock
-    chance: Chance
+    chance: Random
     # Flags of components other than API servers; the configuration's flags are over them.
     # Flags of components other than API servers; they take precedence over the configuration's.
     flags: Mapping[str, Flags] = field(default_factory=dict)

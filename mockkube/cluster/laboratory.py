@@ -16,7 +16,7 @@ from mockkube.api.errors import NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.local.client import Heard, LocalClient
 from mockkube.apiserver.registry.options import WriteOptions
-from mockkube.client.identity import AUTHENTICATED, MASTERS, Identity, user_agent
+from mockkube.client.identity import AUTHENTICATED, MASTERS, ClientIdentity, user_agent
 from mockkube.client.protocol import Key
 from mockkube.cluster.certificates import ADMIN
 from mockkube.cluster.components import judge
@@ -38,9 +38,9 @@ from mockkube.cluster.turns import Turns
 from mockkube.cluster.vault import MemoryVault
 from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, is_api_server
 from mockkube.features.versions import DEFAULT
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.component_log import ComponentLog
-from mockkube.runtime.part import Part
+from mockkube.runtime.part import Component
 from mockkube.runtime.steps import Chooser, InOrderChooser, LivelockError, Worker
 from mockkube.runtime.virtual import EPOCH, VirtualClock, advance, next_moment
 
@@ -95,7 +95,7 @@ class Laboratory:
         configuration = replace(self.setup.configuration, clock=VIRTUAL, db=MEMORY, tls=False)
         judge(configuration)
         judge_flags(self.setup.flags)
-        chance = Chance.from_seed(self.setup.seed, "cluster")
+        chance = Random.from_seed(self.setup.seed, "cluster")
         basis = Basis(
             self.store,
             self._control_store,
@@ -166,11 +166,11 @@ class Laboratory:
 
     def _next(self, chooser: Chooser) -> Worker | None:
         """Return the worker that takes the next step; None if the cluster is at rest."""
-        ready_workers = (turn for turn in self._turns.present() if turn.ready())
+        ready_workers = (turn for turn in self._turns.present() if turn.is_ready())
         if isinstance(chooser, InOrderChooser):
             return next(ready_workers, None)  # what it would choose, without asking the others
         ready = list(ready_workers)
-        return chooser.choice(ready) if ready else None
+        return chooser.choose(ready) if ready else None
 
     async def _quiet(self) -> None:
         """Return when only suspended steps are left and all control resources are reconciled."""
@@ -180,9 +180,9 @@ class Laboratory:
             await self._interior.control.registry.services.cache.reach(self._control_store.revision)
             # Control resources are reconciled between steps, not as steps: an operator's command takes effect as a
             # whole.
-            if self._interior.fleet.ready():
+            if self._interior.fleet.is_ready():
                 await self._interior.fleet.step()
-            elif (waiting := next((one for one in self._followers if one.ready()), None)) is not None:
+            elif (waiting := next((one for one in self._followers if one.is_ready()), None)) is not None:
                 await waiting.step()
             else:
                 return
@@ -210,14 +210,14 @@ class Laboratory:
 
     def client(
         self,
-        user: Identity | None = None,
+        user: ClientIdentity | None = None,
         server: str = API_SERVER,
         *,
         writes: WriteOptions | None = None,
         heard: Heard | None = None,
     ) -> LocalClient:
         """Return a client of an API server, by default the administrator's."""
-        who = user or Identity(ADMIN, (MASTERS, AUTHENTICATED), user_agent("kubectl", DEFAULT))
+        who = user or ClientIdentity(ADMIN, (MASTERS, AUTHENTICATED), user_agent("kubectl", DEFAULT))
         door = self._interior.fleet.workshop.door(server)
         options = writes or WriteOptions(field_manager="kubectl")
         return LocalClient(door, who, None, writes=options, heard=heard or (lambda warnings: None))
@@ -246,7 +246,7 @@ class Laboratory:
     async def restart(self, component: str) -> None:
         """Restart a component, which loses all memory."""
         if component not in self.components():
-            raise NotFound.object(GROUP, "components", component)
+            raise NotFound.for_object(GROUP, "components", component)
         await self._quiet()
         await self._interior.fleet.restart(component)
         await self.trace.note(self.clock.monotonic(), "restart", component)
@@ -257,7 +257,7 @@ class Laboratory:
         await self._quiet()
         await self.trace.note(self.clock.monotonic(), "component", f"{component} is gone")
 
-    def part(self, component: str) -> Part | None:
+    def part(self, component: str) -> Component | None:
         """Return the object of a running component; None for API servers and stopped components."""
         asked = self.components().get(component)
         return self._interior.fleet.workshop.part(component) if asked is not None and asked.running else None
@@ -312,7 +312,7 @@ class Laboratory:
         await self._quiet()
         present = self._interior.control.objects("snapshots").get(name)
         if present is None:
-            raise NotFound.object(GROUP, "snapshots", name)
+            raise NotFound.for_object(GROUP, "snapshots", name)
         asked = present["spec"].get("restore", 0) + 1
         await self._interior.control.tell("snapshots", name, {"restore": asked})
         await self._quiet()

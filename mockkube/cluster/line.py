@@ -13,8 +13,8 @@ from mockkube.apiserver.local.endpoint import LocalDoor
 from mockkube.apiserver.local.view import LocalWatch
 from mockkube.apiserver.registry import listing
 from mockkube.apiserver.registry.options import list_options
-from mockkube.client.identity import Identity
-from mockkube.client.protocol import DEFAULT, EVERYTHING, Deletion, Key, Listed, PatchType, Selection
+from mockkube.client.identity import ClientIdentity
+from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, Deletion, Key, ObjectList, PatchType, Selection
 from mockkube.client.sight import VersionedDecoder
 from mockkube.cluster.faults import Asking, Faults, Injection
 
@@ -27,10 +27,10 @@ INSTRUCTIONS: Final = ("CustomResourceDefinition", "Stage.kwok.x-k8s.io")
 class End:
     """Identity of a component's client, and the decoder of its version."""
 
-    identity: Identity
+    identity: ClientIdentity
     sight: VersionedDecoder
     # Identity that reads the kinds in `INSTRUCTIONS`, by default the same.
-    instructed_as: Identity | None = None
+    instructed_as: ClientIdentity | None = None
 
 
 class Line:
@@ -94,10 +94,10 @@ class Line:
         except Compacted as error:
             raise Expired(f"too old resource version: {revision} ({error.oldest})") from error
         if entry is None:
-            raise NotFound.object(resource.group, resource.plural, key.name)
+            raise NotFound.for_object(resource.group, resource.plural, key.name)
         return view.show(resource.home.read_entry(entry))
 
-    async def list(self, kind: str, selection: Selection = EVERYTHING) -> Listed:
+    async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         """Return the selected objects, or a past state if a fault makes reads stale."""
         injection = await self._ask("list", kind, Key(selection.namespace, ""))
         if not injection.stale_revision:
@@ -107,7 +107,7 @@ class Line:
         parameters |= {"resourceVersion": str(injection.stale_revision), "resourceVersionMatch": "Exact"}
         options = list_options({name: (value,) for name, value in parameters.items() if value})
         page = await listing.page(view.resource, selection.namespace, options)
-        return Listed([view.show(record) for record in page.records], str(page.revision))
+        return ObjectList([view.show(record) for record in page.records], str(page.revision))
 
     async def watch(self, kind: str, selection: Selection, after: str) -> LocalWatch:
         """Open a watch, and track it so that faults can cut it."""
@@ -140,12 +140,12 @@ class Line:
         await self._ask("patch", kind, key, subresource=subresource)
         return await self._client.patch(kind, key, patch, media=media, subresource=subresource)
 
-    async def delete(self, kind: str, key: Key, how: Deletion = DEFAULT) -> None:
+    async def delete(self, kind: str, key: Key, how: Deletion = DELETE_DEFAULT) -> None:
         """Delete an object."""
         await self._ask("delete", kind, key)
         await self._client.delete(kind, key, how)
 
-    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DEFAULT) -> None:
+    async def delete_collection(self, kind: str, selection: Selection, how: Deletion = DELETE_DEFAULT) -> None:
         """Delete all selected objects."""
         await self._ask("deletecollection", kind, Key(selection.namespace, ""))
         await self._client.delete_collection(kind, selection, how)

@@ -39,9 +39,9 @@ async def register(registrar: Registrar, count: int, *, version: Version, now: d
 
 async def _admit(registrar: Registrar, node: Object) -> None:
     """Remove the taint that admission gives a new node; upstream's node lifecycle controller does that."""
-    taints = [taint for taint in node["spec"].get("taints", ()) if taint["key"] != NOT_READY]
-    if len(taints) != len(node["spec"].get("taints", ())):
-        await registrar.update_object({**node, "spec": {**node["spec"], "taints": taints}})
+    remaining_taints = [taint for taint in node["spec"].get("taints", ()) if taint["key"] != NOT_READY]
+    if len(remaining_taints) != len(node["spec"].get("taints", ())):
+        await registrar.update_object({**node, "spec": {**node["spec"], "taints": remaining_taints}})
 
 
 def fake_node(index: int, *, version: Version, now: datetime) -> Object:

@@ -52,5 +52,5 @@ class ComponentPages:
         subject = Subject(shown, settings.capabilities(), flags, fleet.since(name))
         pages = Pages(subject, self._clock, lambda: _PATHS)
         if request.call.subresource not in pages.served:
-            raise NotFound.path()
+            raise NotFound.for_path()
         return pages.answer(request.exchange, request.call.subresource)

@@ -74,9 +74,9 @@ def _names(value: Any) -> tuple[str, ...]:
     names = value.split(",") if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise ValueError("give names of controllers, like '*,-daemonset-controller'")
-    from mockkube.controllers.catalogue import unknown  # with it come the controllers themselves
+    from mockkube.controllers.catalogue import find_unknown_names  # with it come the controllers themselves
 
-    if unknown_names := unknown(names):
+    if unknown_names := find_unknown_names(names):
         raise ValueError(f"there is no controller {unknown_names[0]!r}")
     return tuple(names)
 
@@ -152,14 +152,14 @@ def _check_scheduler(given: Mapping[str, Any], capabilities: Capabilities) -> No
     from mockkube.scheduler.configuration import configuration as schedulers  # with it come the plugins
 
     try:
-        schedulers.read(given, capabilities)
-    except schedulers.ConfigurationError as error:
+        schedulers.parse_configuration(given, capabilities)
+    except schedulers.SchedulerConfigurationError as error:
         raise ConfigurationError(f"{SCHEDULER}: {schedulers.KIND}: {error}") from None
 
 
 def controller_options(flags: Flags, version: Version) -> Options:
     """Return the options of a controller manager of a version."""
-    options = Options.of(version)
+    options = Options.for_version(version)
     nodes: dict[str, Any] = {}
     others: dict[str, Any] = {}
     for name, value in flags.items():

@@ -11,13 +11,13 @@ from mockkube.cluster.credentials import Credentials
 from mockkube.cluster.stage import Stage
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
-from mockkube.runtime.part import Context, Part
+from mockkube.runtime.part import Component, ComponentDependencies
 from mockkube.runtime.steps import Signal, Worker
 
 # Values of a component's own flags, by name.
 Flags = Mapping[str, Any]
-PartContext = Context[Client, Capabilities]
-Build = Callable[[PartContext, Flags], Part]
+PartContext = ComponentDependencies[Client, Capabilities]
+Build = Callable[[PartContext, Flags], Component]
 
 _LOG: Final = logging.getLogger("mockkube.cluster")
 
@@ -45,21 +45,21 @@ def signing(credentials: Credentials, flags: Mapping[str, Flags]) -> Mapping[str
     return {**flags, CONTROLLER_MANAGER: {**own, **flags.get(CONTROLLER_MANAGER, {})}}
 
 
-def _scheduler(context: PartContext, flags: Flags) -> Part:
+def _scheduler(context: PartContext, flags: Flags) -> Component:
     from mockkube.cluster.part_flags import scheduler_configuration
     from mockkube.scheduler.scheduler import build
 
     return build(context, scheduler_configuration(flags))
 
 
-def _controllers(context: PartContext, flags: Flags) -> Part:
+def _controllers(context: PartContext, flags: Flags) -> Component:
     from mockkube.cluster.part_flags import controller_options
     from mockkube.controllers.controller_manager import build
 
     return build(context, controller_options(flags, context.capabilities.version))
 
 
-def _kubelets(context: PartContext, flags: Flags) -> Part:
+def _kubelets(context: PartContext, flags: Flags) -> Component:
     from mockkube.kubelet.kubelets import build
 
     return build(context)
@@ -82,13 +82,13 @@ class Guarded:
         return self._worker.name
 
     @property
-    def bell(self) -> Signal:
+    def signal(self) -> Signal:
         """Signal of the worker."""
-        return self._worker.bell
+        return self._worker.signal
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether the worker is ready and has not failed."""
-        return self._failed is not None and self._worker.ready()
+        return self._failed is not None and self._worker.is_ready()
 
     def wake_at(self) -> float | None:
         """Return when the worker wakes, None after a failure."""
@@ -108,7 +108,7 @@ class Guarded:
 class Runner:
     """Runs one component; a change of its spec is a restart, which loses all memory."""
 
-    def __init__(self, make: Callable[[Asked], Part], stage: Stage, *, failed: Callable[[], None]) -> None:
+    def __init__(self, make: Callable[[Asked], Component], stage: Stage, *, failed: Callable[[], None]) -> None:
         # Spec that it runs with; None while it does not run.
         self.asked: Asked | None = None
         # Why it does not run although it should.
@@ -116,7 +116,7 @@ class Runner:
         self._make = make
         self._stage = stage
         self._told = failed
-        self._part: Part | None = None
+        self._part: Component | None = None
         self._workers: Sequence[Worker] = ()
 
     async def become(self, asked: Asked) -> None:

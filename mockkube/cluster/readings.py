@@ -142,14 +142,14 @@ def read_trains(value: Any) -> tuple[ReleaseTrain, ...]:
             value = json.loads(value)
         except ValueError:
             raise ValueError(f"{_shown(value)} is not JSON: give a list of {{gate, stages}}") from None
-    return trains.read_trains(value, usual_trains())
+    return trains.parse_trains(value, usual_trains())
 
 
 def usual_trains() -> tuple[ReleaseTrain, ...]:
     """Return the release trains of proposals as they are planned by default."""
     from mockkube.proposals import outside  # with it come the proposals themselves
 
-    return outside.usual_trains()
+    return outside.default_trains()
 
 
 def read_proposals(value: Any) -> tuple["Proposal", ...]:
@@ -161,11 +161,11 @@ def read_proposals(value: Any) -> tuple["Proposal", ...]:
     found: list[Proposal] = []
     for one in given:
         if isinstance(one, Proposal):
-            found += outside.given([one])
+            found += outside.validate_given([one])
         elif isinstance(one, Path):
-            found += outside.load(one)
+            found += outside.load_file(one)
         else:
-            found += (proposal for path in _items(one) for proposal in outside.load(path))
+            found += (proposal for path in _items(one) for proposal in outside.load_file(path))
     return tuple(dict.fromkeys(found))
 
 
@@ -173,7 +173,7 @@ def with_proposals(trains: tuple[ReleaseTrain, ...], proposals: tuple["Proposal"
     """Return release trains that also carry these proposals."""
     from mockkube.proposals import outside
 
-    return outside.with_proposals(trains, proposals)
+    return outside.add_to_trains(trains, proposals)
 
 
 def read_path(value: Any) -> Path:

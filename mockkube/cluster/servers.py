@@ -14,7 +14,7 @@ from mockkube.cluster.flags import flags_of
 from mockkube.cluster.listener import Handler
 from mockkube.cluster.nodes import Registrar
 from mockkube.cluster.readings import REAL
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.loop_board import HotLoops
 
@@ -58,7 +58,7 @@ class Surroundings:
     configuration: ClusterConfiguration
     credentials: Credentials
     clock: Clock
-    chance: Chance
+    chance: Random
     settings: Settings
     # Registry of the control API, which every API server serves, too.
     beside: "Registry"

@@ -13,7 +13,7 @@ from typing import Final
 from mockkube_storage import errors as store_errors
 from mockkube_storage.store import Store
 
-from mockkube.api.conditions import condition, with_condition
+from mockkube.api.conditions import make_condition, with_condition
 from mockkube.api.errors import ApiError, Invalid, NotFound
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
@@ -58,7 +58,7 @@ class SnapshotKeeper:
         try:
             self._vault.retain([obj["metadata"]["uid"] for obj in self._control.objects("snapshots").values()])
         except OSError as error:
-            _LOG.warning("what is kept of snapshots that are gone stays: %s", error)
+            _LOG.warning("contents of deleted snapshots cannot be deleted: %s", error)
 
     async def _save(self, obj: Object) -> None:
         """Save the state at the snapshot's creation."""
@@ -69,11 +69,11 @@ class SnapshotKeeper:
             content = contents.to_bytes()
             self._vault.keep(metadata["uid"], content)
         except _EXPECTED as error:
-            await self._report(obj, condition(SAVED, holds=False, reason="Failed", message=str(error)), {})
+            await self._report(obj, make_condition(SAVED, holds=False, reason="Failed", message=str(error)), {})
             return
         saved = {"objects": len(contents.entries), "components": len(components), "bytes": len(content)}
-        message = f"the state at resourceVersion {status['revision']} is kept"
-        await self._report(obj, condition(SAVED, holds=True, reason="Saved", message=message), saved)
+        message = f"the state at resourceVersion {status['revision']} is saved"
+        await self._report(obj, make_condition(SAVED, holds=True, reason="Saved", message=message), saved)
 
     async def _restore(self, obj: Object) -> None:
         """Restore the cluster from a snapshot; nothing changes if its contents cannot be read."""
@@ -81,14 +81,14 @@ class SnapshotKeeper:
         try:
             content = self._vault.fetch(obj["metadata"]["uid"])
             if content is None:
-                raise Unreadable("it is no longer there")
+                raise Unreadable("its contents are missing")
             # Components stop first: none may write into the state that is being restored.
             await self._renew(partial(self._put, Contents.read(content)))
         except _EXPECTED as error:
-            outcome = condition(RESTORED, holds=False, reason="Failed", message=f"restoring {asked}: {error}")
+            outcome = make_condition(RESTORED, holds=False, reason="Failed", message=f"restoring {asked}: {error}")
         else:
             message = f"since resourceVersion {self._store.revision} the cluster goes on from here"
-            outcome = condition(RESTORED, holds=True, reason="Restored", message=message)
+            outcome = make_condition(RESTORED, holds=True, reason="Restored", message=message)
         await self._report(obj, outcome, {"restored": asked})
 
     async def _put(self, contents: Contents) -> None:

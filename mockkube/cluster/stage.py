@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.steps import Worker, run
+from mockkube.runtime.steps import Worker, run_worker
 
 
 class Stage(Protocol):
@@ -49,7 +49,7 @@ class RealStage:
         """Start a task for each worker."""
         for worker in workers:
             # By identity: workers need not be hashable, and two may have the same name.
-            self._tasks[id(worker)] = self._group.create_task(run(worker, self._clock), name=worker.name)
+            self._tasks[id(worker)] = self._group.create_task(run_worker(worker, self._clock), name=worker.name)
 
     async def pause(self, seconds: float) -> None:
         """Sleep in the worker's own task."""

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 
-from mockkube.api.conditions import condition
+from mockkube.api.conditions import make_condition
 from mockkube.api.errors import NotFound
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.cluster.control.clock import AT_REST, CLOCK, render_now, target_of
@@ -48,6 +48,6 @@ class TimeKeeper:
         try:
             await move(target_of(obj) or self._clock.now())
         except LivelockError as error:
-            return condition(AT_REST, holds=False, reason="Livelock", message=str(error))
+            return make_condition(AT_REST, holds=False, reason="Livelock", message=str(error))
         message = "nobody has anything left to do until time passes"
-        return condition(AT_REST, holds=True, reason="Arrived", message=message)
+        return make_condition(AT_REST, holds=True, reason="Arrived", message=message)

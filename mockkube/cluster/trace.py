@@ -89,13 +89,13 @@ class Trace:
 
     async def outside(self, at: float, worker: str = OPERATOR) -> None:
         """Record writes since the last step as one of `worker`, if there are any."""
-        if self._watch.ready():
+        if self._watch.is_ready():
             await self.step(at, worker)
 
     async def step(self, at: float, worker: str) -> None:
         """Record a step with all writes since the last one."""
         writes: list[Write] = []
-        while self._watch.ready():
+        while self._watch.is_ready():
             writes += [Write(event) for event in await anext(self._watch)]
         self.steps.append(Step(len(self.steps) + 1, at, worker, tuple(writes)))
 

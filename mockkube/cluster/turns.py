@@ -27,13 +27,13 @@ class Turn:
         return self.worker.name
 
     @property
-    def bell(self) -> Signal:
+    def signal(self) -> Signal:
         """Signal of the worker."""
-        return self.worker.bell
+        return self.worker.signal
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether the worker is ready and not in the middle of a step."""
-        return self._task is None and self.worker.ready()
+        return self._task is None and self.worker.is_ready()
 
     def wake_at(self) -> float | None:
         """Return when the worker wakes, None in the middle of a step."""
@@ -53,7 +53,7 @@ class Turn:
             self._task, self._held = None, False
             del self._going[self]
             self._halted.set()
-            self.bell.ring()
+            self.signal.notify()
 
     async def hold(self, clock: VirtualClock, seconds: float) -> None:
         """Suspend the step that calls this until virtual time has passed."""

@@ -51,7 +51,7 @@ class VirtualStage:
         self._turns.enter(workers)
         for worker in workers:
             self._heeding[id(worker)] = self._group.create_task(self._heed(worker))
-        self._bell.ring()
+        self._bell.notify()
 
     async def leave(self, workers: Sequence[Worker]) -> None:
         """Remove the workers, after the end of a running step."""
@@ -70,14 +70,14 @@ class VirtualStage:
         """
         # Requests may overlap: each waits for its own moment, and time goes to the latest.
         self._target = max(self._target, moment)
-        self._bell.ring()
+        self._bell.notify()
         await self._waiters.wait(moment)
 
     async def _heed(self, worker: Worker) -> None:
         """Forward a worker's signal."""
         while True:
-            await worker.bell.wait()
-            self._bell.ring()
+            await worker.signal.wait()
+            self._bell.notify()
 
     async def _run(self) -> None:
         while True:
@@ -96,7 +96,7 @@ class VirtualStage:
             await advance(self._clock, seconds, self._turns.present, self._settle)
 
     async def _settle(self) -> None:
-        await settle(self._turns.present, InOrderChooser(), quiet=self._quiet, steps_max=self._steps_max)
+        await settle(self._turns.present, InOrderChooser(), wait_for_delivery=self._quiet, steps_max=self._steps_max)
 
     async def _quiet(self) -> None:
         await self._turns.halted()

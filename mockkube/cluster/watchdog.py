@@ -83,7 +83,7 @@ class Watchdog:
         if stopping is None:
             return
         if min(waited, stopping) >= self._bounds.stall_seconds or stopping >= self._bounds.stop_seconds:
-            _LOG.critical("stopping takes longer than %.1f s: the process is ended\n%s", stopping, self._stack())
+            _LOG.critical("stopping takes longer than %.1f s: ending the process\n%s", stopping, self._stack())
             self._end(STUCK_EXIT)
 
     def _ask(self, now: float) -> None:

@@ -10,7 +10,7 @@ from mockkube.apiserver.http.exchange import TEXT, Exchange
 from mockkube.apiserver.http.negotiation import JSON, clauses
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.registry.options import first
-from mockkube.client.identity import AUTHENTICATED, MASTERS, Identity
+from mockkube.client.identity import AUTHENTICATED, MASTERS, ClientIdentity
 from mockkube.client.protocol import Key
 from mockkube.cluster.fleet import Fleet
 from mockkube.cluster.parts import Flags
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mockkube.explain.explanation import Account
 
 _FORMATS: Final = ("json", "text")
-_READER: Final = Identity("system:mockkube", (MASTERS, AUTHENTICATED), "mockkube")
+_READER: Final = ClientIdentity("system:mockkube", (MASTERS, AUTHENTICATED), "mockkube")
 
 
 class WhyPage:
@@ -51,7 +51,7 @@ class WhyPage:
         from mockkube.cluster.part_flags import scheduler_configuration
         from mockkube.explain.owners import instead_of
         from mockkube.explain.pod_explainer import Question
-        from mockkube.scheduler.configuration.configuration import ConfigurationError
+        from mockkube.scheduler.configuration.configuration import SchedulerConfigurationError
 
         assert self.fleet is not None, "requests come when the fleet listens"
         team = _team_of(self.fleet)
@@ -61,7 +61,7 @@ class WhyPage:
             return await question.account(key)
         except NotFound as error:
             raise NotFound(f"{error}{await instead_of(client, key)}", details=error.details) from None
-        except ConfigurationError as error:
+        except SchedulerConfigurationError as error:
             version = team.scheduler.caps.version
             raise Unavailable(f"{SCHEDULER} of version {version} cannot be configured so: {error}") from None
 
@@ -86,7 +86,7 @@ def _unheard(part: object) -> str:
 
     if not isinstance(part, Scheduler):
         return ""
-    kinds = sorted(cache.kind for cache in part.caches.workers if not cache.synced)
+    kinds = sorted(cache.kind for cache in part.informers.workers if not cache.has_synced)
     return f"it waits until its API server has listed {', '.join(kinds)}" if kinds else ""
 
 

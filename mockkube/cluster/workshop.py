@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from mockkube.apiserver.http.metrics import describe, render
 from mockkube.apiserver.local.endpoint import LocalDoor
 from mockkube.client import identity
-from mockkube.client.identity import Identity
+from mockkube.client.identity import ClientIdentity
 from mockkube.client.sight import VersionedDecoder
 from mockkube.cluster.control.component import Asked
 from mockkube.cluster.faults import Faults
@@ -19,18 +19,18 @@ from mockkube.features.components import CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.versions import Version
 from mockkube.proposals.lending import make_schema
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import ComponentLog
-from mockkube.runtime.loop_board import HotLoops, Loop
-from mockkube.runtime.part import Part
+from mockkube.runtime.loop_board import HotLoop, HotLoops
+from mockkube.runtime.part import Component
 from mockkube.runtime.steps import Signal
 
 
 class Workshop:
     """Builds components, and keeps what each was built with last."""
 
-    def __init__(self, clock: Clock, chance: Chance, faults: Faults, stage: Stage, flags: Mapping[str, Flags]) -> None:
+    def __init__(self, clock: Clock, chance: Random, faults: Faults, stage: Stage, flags: Mapping[str, Flags]) -> None:
         self._clock = clock
         self._chance = chance
         self._faults = faults
@@ -41,7 +41,7 @@ class Workshop:
         self._lines: dict[str, Line] = {}
         self._metrics: dict[str, CollectorRegistry] = {}
         self._made: dict[str, datetime] = {}
-        self._parts: dict[str, Part] = {}
+        self._parts: dict[str, Component] = {}
         # Notified when a hot loop of some component may have begun or ended.
         self.looping = Signal()
         self._boards: dict[str, HotLoops] = {}
@@ -55,7 +55,7 @@ class Workshop:
         """Return the log of a component, which outlives restarts."""
         return self._logs.setdefault(component, ComponentLog())
 
-    def make(self, asked: Asked, owns: Callable[[str], bool]) -> Part:
+    def make(self, asked: Asked, owns: Callable[[str], bool]) -> Component:
         """Return a new component."""
         settings = asked.settings
         name = settings.component
@@ -65,10 +65,10 @@ class Workshop:
         end = End(_identity_of(name, settings.version), VersionedDecoder(schema), instructed)
         line = Line(asked.server, self.door(asked.server), end, self._faults, pause=self._stage.pause)
         metrics = CollectorRegistry()
-        describe(metrics, EffectiveVersion.of(settings.version), settings.states())
+        describe(metrics, EffectiveVersion.from_version(settings.version), settings.states())
         self._lines[name], self._metrics[name], self._made[name] = line, metrics, self._clock.now()
         # A random source per component: draws in one do not shift those of another.
-        chance = Chance.from_seed(self._chance.random.getrandbits(64), name)
+        chance = Random.from_seed(self._chance.generator.getrandbits(64), name)
         board = self.board(name)
         log = self.log(name)
         context = PartContext(name, line, settings.capabilities(), self._clock, chance, metrics, owns, board, log)
@@ -101,12 +101,12 @@ class Workshop:
         """Return the metrics registry of a running component."""
         return self._metrics.get(component)
 
-    def loops(self, component: str) -> list[Loop]:
+    def loops(self, component: str) -> list[HotLoop]:
         """Return the hot loops of a component."""
         board = self._boards.get(component)
         return [] if board is None else board.current()
 
-    def part(self, component: str) -> Part | None:
+    def part(self, component: str) -> Component | None:
         """Return the component that was built last under a name."""
         return self._parts.get(component)
 
@@ -115,7 +115,7 @@ class Workshop:
         return self._made.get(component)
 
 
-def _identity_of(component: str, version: Version) -> Identity:
+def _identity_of(component: str, version: Version) -> ClientIdentity:
     name, _, node = component.partition(".")
     if name == SCHEDULER:
         return identity.scheduler(version)

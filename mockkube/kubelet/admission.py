@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from mockkube.api.requests import RequestRules
+from mockkube.api.requests import PodResourcesOptions
 from mockkube.api.resources import Resources
 from mockkube.api.types import ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
@@ -19,7 +19,7 @@ from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.node_affinity import compile_required_node_affinity
 from mockkube.matching.node_selectors import LabelOperator
 from mockkube.matching.taints import TaintRules
-from mockkube.proposals.lending import selector_operators, taint_rules
+from mockkube.proposals.lending import make_selector_operators, make_taint_rules
 
 OS: Final = "linux"
 OS_LABEL: Final = "kubernetes.io/os"
@@ -66,7 +66,7 @@ class AdmissionRules:
 
     taints: TaintRules
     selector_operators: Mapping[str, LabelOperator]
-    requests: RequestRules
+    requests: PodResourcesOptions
     # Whether the strict supplemental groups policy is checked against the node.
     groups_policy: bool = True
     pod_level_resources: bool = True
@@ -79,9 +79,9 @@ class AdmissionRules:
         Without `taints`, the rules start with an empty cache of expressions and log nothing.
         """
         return cls(
-            taints=taints or taint_rules(caps, ExpressionCache().expression),
-            selector_operators=selector_operators(caps),
-            requests=RequestRules.of(caps),
+            taints=taints or make_taint_rules(caps, ExpressionCache().compile_expression),
+            selector_operators=make_selector_operators(caps),
+            requests=PodResourcesOptions.from_capabilities(caps),
             groups_policy=caps.enabled("SupplementalGroupsPolicy"),
             pod_level_resources=caps.enabled("PodLevelResources"),
             features=FeatureRules.of(caps),
@@ -166,7 +166,7 @@ def _predicates(
 ) -> Iterator[Rejection]:
     """Return failed predicates in upstream's order: resources, affinity, name, ports, taints."""
     guest = Guest.of(pod, rules.requests)
-    allocatable = Resources.read(node.get("status", {}).get("allocatable") or {})
+    allocatable = Resources.from_resource_list(node.get("status", {}).get("allocatable") or {})
     yield from _misfits(guest.requests, allocatable, guests)
     if not _selected(pod, node, rules):
         yield _failed(_AFFINITY, "node(s) didn't match Pod's node affinity/selector")
@@ -197,8 +197,8 @@ def _misfits(requests: Resources, allocatable: Resources, guests: Collection[Gue
     for guest in guests:
         used.add(guest.requests)
     for name, amount in wanted.items():
-        if amount > 0 and amount > allocatable.amount(name) - used.amount(name):
-            yield _lack(name, amount, used.amount(name), allocatable.amount(name))
+        if amount > 0 and amount > allocatable.get_amount(name) - used.get_amount(name):
+            yield _lack(name, amount, used.get_amount(name), allocatable.get_amount(name))
 
 
 def _counts(name: str, allocatable: Resources) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from mockkube.api.requests import RequestRules, pod_requests
+from mockkube.api.requests import PodResourcesOptions, calculate_pod_requests
 from mockkube.api.resources import Resources
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
@@ -30,12 +30,12 @@ class Guest:
     qos: str
 
     @classmethod
-    def of(cls, pod: ReadOnlyObject, requests: RequestRules) -> "Guest":
+    def of(cls, pod: ReadOnlyObject, requests: PodResourcesOptions) -> "Guest":
         """Build from a pod."""
         return cls(
             key_of(pod),
             pod["metadata"].get("uid", ""),
-            pod_requests(pod, requests),
+            calculate_pod_requests(pod, requests),
             frozenset(_host_ports(pod)),
             is_critical(pod),
             pod["spec"].get("priority"),

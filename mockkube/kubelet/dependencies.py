@@ -9,7 +9,7 @@ from mockkube.kubelet.event_reporter import Reporter
 from mockkube.kubelet.node_status import Places
 from mockkube.kubelet.stages.stage_cache import StageBook
 from mockkube.kubelet.stages.stage_player import StagePlayer
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 
 
@@ -21,7 +21,7 @@ class Equipment:
     owner: str
     client: Client
     clock: Clock
-    chance: Chance
+    chance: Random
     # Whether this component simulates the kubelet of a node at present.
     owns: Callable[[str], bool]
     # Informers of nodes and pods, and the objects that could not be read.

@@ -31,8 +31,8 @@ class Reporter:
     ) -> None:
         self._voices, self._version = voices, version
         self._paths = _FieldPaths({})
-        self._refusals = Refusals(clock, loops.bell)
-        loops.add(self._refusals.current)
+        self._refusals = Refusals(clock, loops.signal)
+        loops.add_source(self._refusals.current)
         metrics.register(self._refusals)
         self._rejections = Counter(
             "kubelet_admission_rejections",

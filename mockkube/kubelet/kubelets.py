@@ -20,30 +20,34 @@ from mockkube.kubelet.stages.functions import Machine, Surroundings
 from mockkube.kubelet.stages.stage_cache import StageBook
 from mockkube.kubelet.stages.status_writer import Verdicts
 from mockkube.proposals.expression_metrics import make_measured_cache
-from mockkube.proposals.lending import taint_rules
-from mockkube.runtime.part import Context, Part
+from mockkube.proposals.lending import make_taint_rules
+from mockkube.runtime.part import Component, ComponentDependencies
 from mockkube.runtime.steps import Worker
 
 
 class Kubelets:
     """Kubelets of all nodes without one of their own (`kubelet`), or of one node (`kubelet.NODE`)."""
 
-    def __init__(self, context: Context[Client, Capabilities]) -> None:
+    def __init__(self, context: ComponentDependencies[Client, Capabilities]) -> None:
         client, clock, owner = context.client, context.clock, context.component
         node = owner.partition(".")[2]
-        self._caches = InformerFactory(client, clock, owner=owner, board=context.loops)
-        self._voices = Voices(client, clock, context.chance, owner=owner)
-        nodes = self._caches.of("Node", Selection(fields=f"metadata.name={node}" if node else ""))
-        pods = self._caches.of("Pod", Selection(fields=f"spec.nodeName={node}" if node else "spec.nodeName!="))
+        self._caches = InformerFactory(client, clock, owner=owner, hot_loops=context.hot_loops)
+        self._voices = Voices(client, clock, context.random, owner=owner)
+        nodes = self._caches.informer_for("Node", Selection(fields=f"metadata.name={node}" if node else ""))
+        pods = self._caches.informer_for(
+            "Pod", Selection(fields=f"spec.nodeName={node}" if node else "spec.nodeName!=")
+        )
         self._workers = self._build(context, nodes, pods)
 
-    def _build(self, context: Context[Client, Capabilities], nodes: Informer, pods: Informer) -> Sequence[Worker]:
+    def _build(
+        self, context: ComponentDependencies[Client, Capabilities], nodes: Informer, pods: Informer
+    ) -> Sequence[Worker]:
         """Build the workers; those that subscribe to informers come after them."""
         client, clock, owner = context.client, context.clock, context.component
         places = Places()
-        surroundings, outages = self._surroundings(context, nodes, places), self._caches.outages
+        surroundings, outages = self._surroundings(context, nodes, places), self._caches.unreachable_servers
         book = self._book = StageBook(client, clock, surroundings, owner=owner, outages=outages, bad=self._caches.bad)
-        reporter = Reporter(self._voices, context.metrics, context.capabilities.version, clock, context.loops)
+        reporter = Reporter(self._voices, context.metrics, context.capabilities.version, clock, context.hot_loops)
         verdicts = Verdicts(client, clock, reporter, owner=owner)
         # One component writes the status of stages: kubelets of single nodes would write the same.
         if owner == COMPONENT:  # the fleet: kubelets of single nodes would say the same
@@ -52,7 +56,7 @@ class Kubelets:
             owner=owner,
             client=client,
             clock=clock,
-            chance=context.chance,
+            chance=context.random,
             owns=context.owns,
             caches=self._caches,
             nodes=nodes,
@@ -62,14 +66,18 @@ class Kubelets:
             reporter=reporter,
         )
         cache = make_measured_cache(context.metrics, "kubelet_toleration_cel_cache")
-        taints = taint_rules(context.capabilities, cache.expression, context.log.errors(clock.monotonic))
+        taints = make_taint_rules(
+            context.capabilities, cache.compile_expression, context.log.error_logger(clock.monotonic)
+        )
         pod_worker = PodWorker(equipment, KubeletRules.of(context.capabilities, taints))
         heartbeats = Heartbeats(client, clock, context.owns, owner=owner, bad=self._caches.bad)
         node_rules = NodeRules.of(context.capabilities)
         node_worker = NodeWorker(equipment, node_rules, pods=pod_worker, heartbeats=heartbeats)
         return (*self._caches.workers, *book.workers, verdicts, node_worker, pod_worker, heartbeats, self._voices)
 
-    def _surroundings(self, context: Context[Client, Capabilities], nodes: Informer, places: Places) -> Surroundings:
+    def _surroundings(
+        self, context: ComponentDependencies[Client, Capabilities], nodes: Informer, places: Places
+    ) -> Surroundings:
         """Return the factory of stage templates, with functions that know nodes and pods."""
 
         def node_ip(name: str) -> str:
@@ -97,6 +105,6 @@ class Kubelets:
         await self._caches.close()
 
 
-def build(context: Context[Client, Capabilities]) -> Part:
+def build(context: ComponentDependencies[Client, Capabilities]) -> Component:
     """Return the kubelets of a component."""
     return Kubelets(context)

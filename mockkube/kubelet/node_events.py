@@ -4,17 +4,17 @@ import asyncio
 from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.correlator import REMEMBERED_MAX
+from mockkube.client.correlator import CACHE_SIZE_MAX
 from mockkube.client.protocol import Client
 from mockkube.client.recorder import EventRecorder
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal
 
 COMPONENT: Final = "kubelet"
 # Bound of events that all kubelets together remember to count repeats; a single kubelet remembers a quarter of it.
 # Beyond it, the least recently used recorders are dropped, and repeats of their events count as new.
-TOLD_MAX: Final = 4 * REMEMBERED_MAX
+TOLD_MAX: Final = 4 * CACHE_SIZE_MAX
 # Kubelets that write an event concurrently in one step.
 BATCH_MAX: Final = 32
 
@@ -22,9 +22,9 @@ BATCH_MAX: Final = 32
 class Voices:
     """Event recorders by node, created at the node's first event; one worker runs all of them."""
 
-    def __init__(self, client: Client, clock: Clock, chance: Chance, *, owner: str) -> None:
+    def __init__(self, client: Client, clock: Clock, chance: Random, *, owner: str) -> None:
         self.name = f"{owner}/events"
-        self.bell = Signal()
+        self.signal = Signal()
         self._client, self._clock, self._chance, self._owner = client, clock, chance, owner
         # By node, least recently used first.
         self._recorders: dict[str, EventRecorder] = {}
@@ -43,7 +43,7 @@ class Voices:
         recorder.record(about, severity, reason, message, host=host)
         self._speaking[recorder] = None
         self._count(host)
-        self.bell.ring()
+        self.signal.notify()
 
     def leave(self, host: str) -> None:
         """Drop the recorder of a deleted node; events already queued are still written."""
@@ -53,16 +53,16 @@ class Voices:
     def _count(self, host: str) -> None:
         """Count a recorded event; over the bound, drop the least recently used recorders."""
         count = self._told.get(host, 0)
-        if count == REMEMBERED_MAX:
+        if count == CACHE_SIZE_MAX:
             return
         self._told[host] = count + 1
         self._told_in_all += 1
         while self._told_in_all > TOLD_MAX:
             self.leave(next(iter(self._recorders)))
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether a recorder has an event to write."""
-        return any(recorder.ready() for recorder in self._speaking)
+        return any(recorder.is_ready() for recorder in self._speaking)
 
     def wake_at(self) -> float | None:
         """Return when the next recorder retries."""
@@ -72,7 +72,7 @@ class Voices:
         """Write one event per kubelet, up to BATCH_MAX kubelets, least recently written first."""
         writing: list[EventRecorder] = []
         for recorder in self._speaking:
-            if recorder.ready():
+            if recorder.is_ready():
                 writing.append(recorder)
                 if len(writing) == BATCH_MAX:
                     break
@@ -83,5 +83,5 @@ class Voices:
                 group.create_task(recorder.step())
         for recorder in writing:
             del self._speaking[recorder]
-            if recorder.ready() or recorder.wake_at() is not None:
+            if recorder.is_ready() or recorder.wake_at() is not None:
                 self._speaking[recorder] = None

@@ -34,7 +34,7 @@ class Heartbeats:
         """Report leases that cannot be read to `bad`."""
         self.name = f"{owner}/leases"
         self._bad = BadObjects() if bad is None else bad
-        self.bell = Signal()
+        self.signal = Signal()
         self._client, self._clock, self._owns = client, clock, owns
         self._nodes: list[dict[str, ReadOnlyObject]] = [{} for _ in range(_SLOTS)]
         self._fresh: dict[str, ReadOnlyObject] = {}
@@ -54,7 +54,7 @@ class Heartbeats:
         if not slot:
             self._due[_slot(name)] = self._clock.monotonic() + RENEW_SECONDS * (_slot(name) + 1) / _SLOTS
         slot[name] = self._fresh[name] = node
-        self.bell.ring()
+        self.signal.notify()
 
     def remove(self, name: str) -> None:
         """Stop renewing the lease of a node; the lease itself expires."""
@@ -63,7 +63,7 @@ class Heartbeats:
         self._leases.pop(name, None)
         self._bad.forget("Lease", Key(NAMESPACE, name), self.name)
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether a lease is due."""
         at = self.wake_at()
         return bool(self._fresh) or (at is not None and at <= self._clock.monotonic())
@@ -99,7 +99,7 @@ class Heartbeats:
             _LOG.warning("lease of node %s: %s; next try in %d s", name, error, RENEW_SECONDS)
         except Exception as error:
             self._leases.pop(name, None)
-            self._bad.fail(self.name, "Lease", Key(NAMESPACE, name), error)
+            self._bad.record_failure(self.name, "Lease", Key(NAMESPACE, name), error)
         else:
             if self._bad:
                 self._bad.forget("Lease", Key(NAMESPACE, name), self.name)

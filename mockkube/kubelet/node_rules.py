@@ -8,7 +8,7 @@ from typing import Final
 
 from mockkube.api.types import Object
 from mockkube.features.capabilities import Capabilities
-from mockkube.features.gates import effective
+from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import Version
 from mockkube.kubelet.declared_features import FeatureRules
 
@@ -39,7 +39,7 @@ class NodeRules:
     @cache
     def of_version(cls, version: Version) -> "NodeRules":
         """Return the rules of a kubelet with default gates."""
-        return cls.of(Capabilities(version, effective(version, {}, component="kubelet")))
+        return cls.of(Capabilities(version, enabled_gates(version, {}, component="kubelet")))
 
     def abilities(self) -> Object:
         """Return runtimeHandlers, features and declaredFeatures of the node's status."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import EventType, Key
 from mockkube.kubelet.containers import Note
 from mockkube.kubelet.dependencies import Equipment
@@ -34,22 +34,22 @@ class NodeWorker:
 
     def __init__(self, given: Equipment, rules: NodeRules, *, pods: PodWorker, heartbeats: Heartbeats) -> None:
         self.name = f"{given.owner}/nodes"
-        self.bell = Signal()
+        self.signal = Signal()
         self._client, self._clock, self._owns, self._rules = given.client, given.clock, given.owns, rules
         self._nodes, self._pods, self._heartbeats, self._reporter = given.nodes, pods, heartbeats, given.reporter
         self._caches = given.caches
         self._places, self._stages, self._book = given.places, given.player("Node"), given.book
-        self._queue: WorkQueue[str] = WorkQueue(given.clock, bell=self.bell)
+        self._queue: WorkQueue[str] = WorkQueue(given.clock, signal=self.signal)
         # Time of the last report by node; contains the nodes that this component simulates.
         self._reported: dict[str, float] = {}
         heartbeats.lost = self._queue.add
         pods.node_pulls = lambda name: self._queue.add_after(name, IMAGES_SECONDS)
-        given.nodes.subscribe(self._heed)
+        given.nodes.add_event_handler(self._heed)
         for cache in (given.nodes, given.book):
-            cache.tell_synced(self.bell)
+            cache.notify_when_synced(self.signal)
         given.book.changed.append(self._look_at_all)
 
-    def _heed(self, change: Change) -> None:
+    def _heed(self, change: ObjectChange) -> None:
         """Queue a changed node; release a deleted or replaced one."""
         name = change.object["metadata"]["name"]
         old = change.old
@@ -85,9 +85,9 @@ class NodeWorker:
             self._heartbeats.remove(name)
             self._pods.node_gone(name)
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether a node is due; False until nodes and stages are listed."""
-        return self._nodes.synced and self._book.synced and self._queue.ready()
+        return self._nodes.has_synced and self._book.has_synced and self._queue.is_ready()
 
     def wake_at(self) -> float | None:
         """Return when the next node is due."""
@@ -96,7 +96,7 @@ class NodeWorker:
     async def step(self) -> None:
         """Report all nodes that are due, up to BATCH_MAX."""
         names: list[str] = []
-        while self._queue.ready() and len(names) < BATCH_MAX:
+        while self._queue.is_ready() and len(names) < BATCH_MAX:
             names.append(self._queue.get())
         try:
             async with asyncio.TaskGroup() as group:
@@ -113,7 +113,7 @@ class NodeWorker:
             if self._caches.bad:
                 self._caches.bad.forget("Node", Key("", name), self.name)
         except Exception as error:  # a node that cannot be read stops no other
-            self._caches.bad.fail(self.name, "Node", Key("", name), error)
+            self._caches.bad.record_failure(self.name, "Node", Key("", name), error)
             self._queue.add_rate_limited(name)
 
     async def _look_at(self, name: str) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.types import ReadOnlyObject
-from mockkube.client.cache import Change
+from mockkube.client.cache import ObjectChange
 from mockkube.client.protocol import Deletion, EventType, Key, key_of
 from mockkube.kubelet.admitted_pod import is_mirror
 from mockkube.kubelet.dependencies import Equipment
@@ -32,12 +32,12 @@ class PodWorker:
 
     def __init__(self, given: Equipment, rules: KubeletRules) -> None:
         self.name = f"{given.owner}/pods"
-        self.bell = Signal()
+        self.signal = Signal()
         self._client, self._clock, self._owns = given.client, given.clock, given.owns
         self._pods, self._nodes, self._reporter = given.pods, given.nodes, given.reporter
         self._caches = given.caches
         self._stages, self._book = given.player("Pod"), given.book
-        self._queue: WorkQueue[Key] = WorkQueue(given.clock, bell=self.bell)
+        self._queue: WorkQueue[Key] = WorkQueue(given.clock, signal=self.signal)
         bells = Bells(self._queue.add, lambda node: self.node_pulls(node))
         self._desk = Desk(rules, given.places, given.reporter, bells)
         # Called with the name of a node whose images changed.
@@ -46,13 +46,13 @@ class PodWorker:
         self._written: dict[Key, int] = {}
         # Pods of the first list; None after they were queued, oldest first.
         self._arrived: dict[Key, ReadOnlyObject] | None = {}
-        given.pods.subscribe(self._heed)
+        given.pods.add_event_handler(self._heed)
         self._on_node = given.pods.index("node", _node_name)
         for cache in (given.pods, given.nodes, given.book):
-            cache.tell_synced(self.bell)
+            cache.notify_when_synced(self.signal)
         given.book.changed.append(self._look_at_all)
 
-    def _heed(self, change: Change) -> None:
+    def _heed(self, change: ObjectChange) -> None:
         """Queue a changed pod; forget a deleted one."""
         key = key_of(change.object)
         if change.type is EventType.DELETED:
@@ -67,7 +67,7 @@ class PodWorker:
             self._arrived[key] = change.object
         else:
             self._queue.add(key)
-        self.bell.ring()
+        self.signal.notify()
 
     def _look_at_all(self) -> None:
         """Queue all pods after a change of the stages."""
@@ -89,10 +89,10 @@ class PodWorker:
         """Return images that containers of a node started from."""
         return self._desk.images(node)
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether a pod is due; False until pods, nodes and stages are listed."""
-        known = self._pods.synced and self._nodes.synced and self._book.synced
-        return known and (bool(self._arrived) or self._queue.ready())
+        known = self._pods.has_synced and self._nodes.has_synced and self._book.has_synced
+        return known and (bool(self._arrived) or self._queue.is_ready())
 
     def wake_at(self) -> float | None:
         """Return when the next pod is due."""
@@ -105,7 +105,7 @@ class PodWorker:
             for arrived in _by_age(present.values()):
                 self._queue.add(key_of(arrived))
         keys: list[Key] = []
-        while self._queue.ready() and len(keys) < BATCH_MAX:
+        while self._queue.is_ready() and len(keys) < BATCH_MAX:
             keys.append(self._queue.get())
         async with asyncio.TaskGroup() as group:
             for key in keys:
@@ -127,10 +127,10 @@ class PodWorker:
 
     def _stumble(self, key: Key, error: Exception) -> None:
         """Retry without the object that caused the error if it is another one; else report the pod as failing."""
-        if self._caches.blame(self.name, error, own=key):
+        if self._caches.hide_culprit(self.name, error, own=key):
             self._queue.add(key)
             return
-        self._caches.bad.fail(self.name, "Pod", key, error)
+        self._caches.bad.record_failure(self.name, "Pod", key, error)
         self._queue.add_rate_limited(key)
 
     def _present(self, key: Key) -> ReadOnlyObject | None:

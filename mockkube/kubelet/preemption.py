@@ -71,7 +71,7 @@ def _less(needs: Needs, gone: Iterable[Guest]) -> dict[str, int]:
 
 
 def _request(guest: Guest, name: str) -> int:
-    return 1 if name == "pods" else guest.requests.amount(name)
+    return 1 if name == "pods" else guest.requests.get_amount(name)
 
 
 def _said(needs: Needs) -> str:

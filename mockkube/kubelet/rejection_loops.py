@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.runtime.clock import Clock
-from mockkube.runtime.loop_board import Loop
+from mockkube.runtime.loop_board import HotLoop
 from mockkube.runtime.steps import Signal
 
 METRIC: Final = "mockkube_kubelet_loop_rate"
@@ -47,15 +47,15 @@ class Refusals(Collector):
             self._moments.popitem(last=False)
         # Equality, not a minimum: the signal is notified once, when the loop begins.
         if self._recent(times) == LOOP_MIN:
-            self._bell.ring()
+            self._bell.notify()
 
-    def current(self) -> list[Loop]:
+    def current(self) -> list[HotLoop]:
         """Return current loops with their rate per minute, ordered by owner and reason."""
         for pair, moments in list(self._moments.items()):
             if not self._recent(moments):
                 del self._moments[pair]
         rates = ((pair, len(moments)) for pair, moments in sorted(self._moments.items()))
-        return [Loop(_CONTROLLER, owner, reason, rate) for (owner, reason), rate in rates if rate >= LOOP_MIN]
+        return [HotLoop(_CONTROLLER, owner, reason, rate) for (owner, reason), rate in rates if rate >= LOOP_MIN]
 
     def _recent(self, moments: deque[float]) -> int:
         """Return how many rejections lie within the window; drop older ones."""
@@ -72,7 +72,7 @@ class Refusals(Collector):
         """Return the rate of each loop, per minute."""
         family = GaugeMetricFamily(
             METRIC,
-            "Times a minute that kubelets refuse pods of one owner, without end.",
+            "Rejections per minute of pods of one owner that kubelets reject again and again.",
             labels=["controller", "object", "cause"],
         )
         for loop in self.current():

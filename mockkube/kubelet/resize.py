@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from mockkube.api.requests import pod_requests
+from mockkube.api.requests import calculate_pod_requests
 from mockkube.api.resources import Resources
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
@@ -65,7 +65,7 @@ def is_asked(pod: ReadOnlyObject) -> bool:
 
 def settled_guest(pod: ReadOnlyObject, rules: AdmissionRules) -> Guest:
     """Return the admitted pod as it counts once it has all resources of its spec."""
-    return Guest.of(pod, replace(rules.requests, status=False))
+    return Guest.of(pod, replace(rules.requests, use_status=False))
 
 
 def with_given(pod: ReadOnlyObject) -> ReadOnlyObject:
@@ -82,8 +82,8 @@ def with_given(pod: ReadOnlyObject) -> ReadOnlyObject:
 
 def beyond(pod: ReadOnlyObject, node: ReadOnlyObject, rules: AdmissionRules) -> Pending | None:
     """Return why the resize is infeasible on the node, None if it is not."""
-    wanted = pod_requests(pod, replace(rules.requests, status=False))
-    allocatable = Resources.read((node.get("status") or {}).get("allocatable") or {})
+    wanted = calculate_pod_requests(pod, replace(rules.requests, use_status=False))
+    allocatable = Resources.from_resource_list((node.get("status") or {}).get("allocatable") or {})
     for name, amount, most in (
         ("memory", wanted.memory, allocatable.memory),
         ("cpu", wanted.cpu_milli, allocatable.cpu_milli),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
-from mockkube.api.pod_amounts import Amounts, calculate_pod_quantities
+from mockkube.api.pod_amounts import Quantities, calculate_pod_quantities
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.kubelet.containers import first_status
@@ -80,7 +80,7 @@ def _resources(pod: ReadOnlyObject, host: Host) -> Object:
     return whole | ({"allocatedResources": requests} if requests else {})
 
 
-def _shown(amounts: Amounts) -> dict[str, str]:
+def _shown(amounts: Quantities) -> dict[str, str]:
     return {name: str(amount) for name, amount in sorted(amounts.items())}
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from mockkube.api.catalogue import STATUS, KindInfo, Subresource
-from mockkube.api.kind import Default, Kind
+from mockkube.api.kind import DefaultFunction, Kind
 from mockkube.api.kinds.dependencies import StrategyDependencies
 from mockkube.api.printers.table import Printer
 from mockkube.api.strategy import Strategy
@@ -79,7 +79,7 @@ def family(facts: Facts, pages: Pages) -> KindSet:
     )
 
 
-def _kind(info: KindInfo, strategy: Strategy, printer: Printer, default: Default | None = None) -> Kind:
+def _kind(info: KindInfo, strategy: Strategy, printer: Printer, default: DefaultFunction | None = None) -> Kind:
     names = {field.name: getattr(info, field.name) for field in fields(KindInfo)}
     return Kind(
         **names,

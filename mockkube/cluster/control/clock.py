@@ -6,9 +6,9 @@ from typing import Final
 from mockkube_cel.golang import gotime
 
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported
-from mockkube.api.printers.ages import since
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, text_column
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.printers.ages import format_time_since
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
+from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.times import parse_time, render_micro_time, render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.cluster.readings import REAL, VIRTUAL
@@ -49,24 +49,24 @@ class ClockStrategy(StatusStrategy):
         """Reject all names but that of the only clock."""
         return [] if name == CLOCK else [f"the one clock is called {CLOCK!r}"]
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Replace `advance` by a time."""
-        _resolve(obj["spec"], judge.now)
-        super().prepare_for_create(obj, judge)
+        _resolve(obj["spec"], context.now)
+        super().prepare_for_create(obj, context)
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Replace `advance` by a time, before the generation is computed from the spec."""
-        if judge.subresource != "status":
-            _resolve(new["spec"], judge.now)
-        super().prepare_for_update(new, old, judge)
+        if context.subresource != "status":
+            _resolve(new["spec"], context.now)
+        super().prepare_for_update(new, old, context)
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate mode and time."""
-        return self._validate(obj["spec"], {}, judge.now)
+        return self._validate(obj["spec"], {}, context.now)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate mode and time if they change."""
-        return [] if new["spec"] == old["spec"] else self._validate(new["spec"], old["spec"], judge.now)
+        return [] if new["spec"] == old["spec"] else self._validate(new["spec"], old["spec"], context.now)
 
     def _validate(self, spec: ReadOnlyObject, before: ReadOnlyObject, now: datetime) -> list[FieldError]:
         mode = spec["mode"]
@@ -120,17 +120,17 @@ def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         mode,
         render_now(now, mode),
         obj.get("spec", {}).get("advanceTo", ""),
-        since(obj["metadata"].get("creationTimestamp", ""), now),
+        format_time_since(obj["metadata"].get("creationTimestamp", ""), now),
     ]
 
 
 PRINTER: Final = Printer(
     (
-        NAME,
-        text_column("Mode", "Whether time passes by itself."),
-        text_column("Now", "What time it is as this is printed."),
-        text_column("Advance To", "The moment it was last moved to."),
-        AGE,
+        NAME_COLUMN,
+        text_column("Mode", "Real or Virtual."),
+        text_column("Now", "Present time."),
+        text_column("Advance To", "Time of the last request to advance."),
+        AGE_COLUMN,
     ),
     _cells,
 )

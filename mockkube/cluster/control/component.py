@@ -8,9 +8,9 @@ from typing import Final
 
 from mockkube.api.errors import Conflict, Forbidden
 from mockkube.api.fields import FieldError, forbidden, invalid
-from mockkube.api.printers.ages import since
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Column, Printer, text_column, wide_column
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.printers.ages import format_time_since
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Column, Printer, text_column, wide_column
+from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.apiserver.registry.admission import Operation, Plugin, Request
 from mockkube.cluster.components import SINGLE, Settings, settings_of, skews
@@ -106,19 +106,19 @@ class ComponentStrategy(StatusStrategy):
             return [str(error)]
         return []
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate server, version and gates."""
         return self._validate(obj)
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate version and gates if they change."""
         return [] if new["spec"] == old["spec"] else self._validate(new)
 
-    def warnings_on_create(self, obj: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Return what the component would log when it starts, and violations of the skew policy."""
         return self._warn(obj)
 
-    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[str]:
+    def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Return the same warnings if the spec changes."""
         return [] if new["spec"] == old["spec"] else self._warn(new)
 
@@ -186,12 +186,12 @@ class Keeper(Plugin):
         name = request.call.name
         if request.about(GROUP, "components") and name in SINGLE:
             why = "every cluster has it: set spec.running to false to stop it"
-            raise Forbidden.object(request.resource.group, request.resource.plural, name, why)
+            raise Forbidden.for_object(request.resource.group, request.resource.plural, name, why)
         if request.about(GROUP, "components") and (users := self._users_of(name)):
             why = f"{', '.join(users)} would have no API server: change spec.server there first"
-            raise Conflict.object(request.resource.group, request.resource.plural, name, why)
+            raise Conflict.for_object(request.resource.group, request.resource.plural, name, why)
         if request.about(GROUP, "clocks"):
-            raise Forbidden.object(request.resource.group, request.resource.plural, name, "every cluster has it")
+            raise Forbidden.for_object(request.resource.group, request.resource.plural, name, "every cluster has it")
 
     def _users_of(self, server: str) -> list[str]:
         return sorted(name for name, asked in self._everything().items() if asked.server == server)
@@ -207,7 +207,7 @@ def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         str(status.get("running", False)).lower(),
         condition_of(obj, SUPPORTED).get("reason", ""),
         _trouble(obj) or NONE,
-        since(obj["metadata"].get("creationTimestamp", ""), now),
+        format_time_since(obj["metadata"].get("creationTimestamp", ""), now),
         condition_of(obj, RUNNING).get("reason", ""),
         status.get("url") or NONE,
     ]
@@ -229,15 +229,15 @@ def _first_object(message: str) -> str:
 
 PRINTER: Final = Printer(
     (
-        NAME,
-        text_column("Version", "The Kubernetes version it is of."),
-        text_column("Gates", "The gates it is told; all others are as the version has them."),
-        Column("Running", description="Whether it runs."),
-        text_column("Skew", "How its version suits those beside it."),
-        text_column("Trouble", "What else is not as it should be; the conditions tell more."),
-        AGE,
-        wide_column("Reason", "Why it runs, or does not."),
-        wide_column("URL", "Where an API server answers."),
+        NAME_COLUMN,
+        text_column("Version", "Kubernetes version."),
+        text_column("Gates", "Feature gates of the spec; others have the default of the version."),
+        Column("Running", description="Whether the component runs."),
+        text_column("Skew", "Result of the version skew policy."),
+        text_column("Trouble", "Other problems; see the conditions."),
+        AGE_COLUMN,
+        wide_column("Reason", "Reason of the running state."),
+        wide_column("URL", "URL of an API server."),
     ),
     _cells,
 )

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
-from mockkube.api.schema import Node, Schema
+from mockkube.api.schema import Schema, TypeNode
 from mockkube.api.types import Object
 
 GROUP: Final = "control.mockkube.dev"
@@ -48,124 +48,138 @@ def _said(kind: Mapping[str, Any], description: str) -> Object:
 
 
 _CONDITIONS: Final = {
-    "description": "What holds of it, each with its reason.",
+    "description": "Conditions of the object.",
     "type": "array",
     "items": {"$ref": _of("Condition")},
     "x-kubernetes-list-type": "map",
     "x-kubernetes-list-map-keys": ["type"],
 }
 _CONDITION: Final = _part(
-    "Something that holds or does not.",
-    type=_said(_TEXT, "What it is about."),
+    "Condition of an object.",
+    type=_said(_TEXT, "Type of the condition."),
     status=_said(_TEXT, "True, False or Unknown."),
-    reason=_said(_TEXT, "Why, in one word."),
-    message=_said(_TEXT, "Why, in a sentence."),
-    lastTransitionTime={"type": "string", "format": "date-time", "description": "Since when."},
+    reason=_said(_TEXT, "Reason of the status, in one word."),
+    message=_said(_TEXT, "Explanation of the status."),
+    lastTransitionTime={
+        "type": "string",
+        "format": "date-time",
+        "description": "Time of the last change of the status.",
+    },
 )
-_GENERATION: Final = {"type": "integer", "format": "int64", "description": "The generation this is about."}
+_GENERATION: Final = {
+    "type": "integer",
+    "format": "int64",
+    "description": "Generation of the spec that this status is about.",
+}
 _NAMES: Final = {"type": "array", "items": _TEXT, "x-kubernetes-list-type": "atomic"}
 _COMPONENT_SPEC: Final = _part(
-    "What a component is told. A change of version or gates is a restart.",
-    version=_said(_TEXT, "The Kubernetes version it is of, like 1.36; by default that of the cluster."),
-    featureGates=_said(_GATES, "What --feature-gates would say; other gates are as the version has them."),
-    running=_said(_SWITCH, "Whether it is to run; true by default."),
-    server=_said(_TEXT, "The API server it talks to; kube-apiserver by default. API servers have none."),
+    "Version, feature gates and state that the component should have. A change restarts it.",
+    version=_said(_TEXT, "Kubernetes version, like 1.36; by default that of the cluster."),
+    featureGates=_said(_GATES, "Feature gates as in --feature-gates; others have the default of the version."),
+    running=_said(_SWITCH, "Whether the component should run; true by default."),
+    server=_said(_TEXT, "API server that the component uses; kube-apiserver by default. API servers have none."),
 )
 _COMPONENT_STATUS: Final = _part(
-    "What a component does.",
+    "Observed state of a component.",
     observedGeneration=_GENERATION,
     phase=_said(_TEXT, "Running, Stopped or Failed."),
-    running=_said(_SWITCH, "Whether it runs."),
-    version=_said(_TEXT, "The version it is of."),
-    featureGates=_said(_GATES, "Every gate it knows, on or off."),
-    url=_said(_TEXT, "Where an API server answers."),
+    running=_said(_SWITCH, "Whether the component runs."),
+    version=_said(_TEXT, "Version of the component."),
+    featureGates=_said(_GATES, "Every feature gate that the component knows."),
+    url=_said(_TEXT, "URL of an API server."),
     conditions=_CONDITIONS,
 )
 _CLOCK_SPEC: Final = _part(
-    "What time is told to do.",
-    mode=_said(_TEXT, "Real, or Virtual: time stands still until it is moved. Fixed when the cluster starts."),
-    advanceTo=_said(_TEXT, "Virtual time moves on to this moment, like 2030-01-01T00:05:00Z."),
-    advance=_said(_TEXT, "Move on by this much, like 5m30s. It is turned into advanceTo at once, and not kept."),
+    "Mode of the clock, and the time to advance to.",
+    mode=_said(_TEXT, "Real, or Virtual: time stands still until it is advanced. Fixed when the cluster starts."),
+    advanceTo=_said(_TEXT, "Advance virtual time to this moment, like 2030-01-01T00:05:00Z."),
+    advance=_said(
+        _TEXT, "Advance virtual time by this duration, like 5m30s. Replaced by advanceTo when it is written."
+    ),
 )
 _CLOCK_STATUS: Final = _part(
-    "What time it is.",
+    "Present time.",
     observedGeneration=_GENERATION,
     mode=_said(_TEXT, "Real or Virtual."),
-    now=_said(_TEXT, "Virtual: the time. Real: when this was reported."),
+    now=_said(_TEXT, "Present time; in real time that of the last report."),
     conditions=_CONDITIONS,
 )
 _SNAPSHOT_SPEC: Final = _part(
-    "What is to be done with what was saved.",
+    "Requests to restore the snapshot.",
     restore={
         "type": "integer",
         "format": "int64",
-        "description": "How often it has been asked to restore this snapshot: a greater number restores it again.",
+        "description": "Number of restores requested so far: a greater number restores the snapshot again.",
     },
 )
 _SNAPSHOT_STATUS: Final = _part(
-    "What was saved, and how often it was restored.",
+    "Saved state, and restores of it.",
     observedGeneration=_GENERATION,
-    revision=_said(_NUMBER, "The resourceVersion whose state this is."),
-    objects=_said(_NUMBER, "How many objects were saved."),
-    components=_said(_NUMBER, "Of how many components the settings were saved."),
-    bytes=_said(_NUMBER, "How large what was saved is."),
-    restored=_said(_NUMBER, "The spec.restore that was last carried out."),
+    revision=_said(_NUMBER, "resourceVersion of the saved state."),
+    objects=_said(_NUMBER, "Number of saved objects."),
+    components=_said(_NUMBER, "Number of components whose settings were saved."),
+    bytes=_said(_NUMBER, "Size of the saved state."),
+    restored=_said(_NUMBER, "Last spec.restore that was carried out."),
     conditions=_CONDITIONS,
 )
 _FAULT_SPEC: Final = _part(
-    "What goes wrong, for whom, and how often.",
+    "Requests that the fault matches, its effect, and how often it is injected.",
     match={"$ref": _of("FaultMatch")},
     inject={"$ref": _of("FaultInjection")},
-    count=_said(_NUMBER, "How often at most; without it there is no end."),
-    share={"type": "number", "description": "Which share of the requests, like 0.1; all of them by default."},
-    seed=_said(_NUMBER, "Draws by share repeat themselves for the same seed; without one nobody can tell."),
+    count=_said(_NUMBER, "Maximum number of injections; unlimited by default."),
+    share={"type": "number", "description": "Share of the matching requests, like 0.1; all of them by default."},
+    seed=_said(_NUMBER, "Seed of the random choice by share, to make it repeatable."),
 )
 _FAULT_MATCH: Final = _part(
-    "Which requests; what is left out matches all.",
-    component=_said(_TEXT, "Who asks: a component, by the beginning of its User-Agent."),
-    server=_said(_TEXT, "Who is asked: an API server by its component's name."),
-    userAgent=_said(_TEXT, "What the User-Agent contains."),
+    "Requests that the fault matches; an empty field matches all.",
+    component=_said(_TEXT, "Component that sends the request, by the beginning of its User-Agent."),
+    server=_said(_TEXT, "API server that receives the request, by its component's name."),
+    userAgent=_said(_TEXT, "Text that the User-Agent contains."),
     verbs=_said(_NAMES, "Verbs as in RBAC: get, list, watch, create, update, patch, delete, deletecollection."),
     resources=_said(_NAMES, "Resources as in RBAC: pods, pods/status, leases.coordination.k8s.io."),
-    namespace=_said(_TEXT, "The namespace asked about."),
-    name=_said(_TEXT, "The object asked about."),
+    namespace=_said(_TEXT, "Namespace of the request."),
+    name=_said(_TEXT, "Object name of the request."),
 )
 _FAULT_INJECTION: Final = _part(
-    "What goes wrong. A delay goes with any of the others, which exclude each other.",
-    delaySeconds={"type": "number", "description": "The answer waits so long."},
+    "Effect of the fault. A delay can be combined with one of the others, which exclude each other.",
+    delaySeconds={"type": "number", "description": "Delay of the response."},
     status={"$ref": _of("FaultStatusAnswer")},
-    dropWatch=_said(_SWITCH, "Watches are cut off, those that are open too."),
-    expired=_said(_SWITCH, "Lists and watches from a resourceVersion are answered 410."),
-    staleReads=_said(_SWITCH, "Reads show what was stored when this was asked for."),
+    dropWatch=_said(_SWITCH, "Close the connections of watches, also of open ones."),
+    expired=_said(_SWITCH, "Answer lists and watches from a resourceVersion with 410."),
+    staleReads=_said(_SWITCH, "Answer reads with the state at the time of this request."),
 )
 _FAULT_ANSWER: Final = _part(
-    "The answer instead of the real one.",
-    code={"type": "integer", "format": "int32", "description": "The HTTP status code, 400 to 599."},
-    reason=_said(_TEXT, "The reason in the Status; by default that of the code."),
-    message=_said(_TEXT, "The message in the Status."),
-    retryAfterSeconds={"type": "integer", "format": "int32", "description": "When to come again."},
+    "Response instead of the real one.",
+    code={"type": "integer", "format": "int32", "description": "HTTP status code, 400 to 599."},
+    reason=_said(_TEXT, "Reason in the Status; by default that of the code."),
+    message=_said(_TEXT, "Message in the Status."),
+    retryAfterSeconds={
+        "type": "integer",
+        "format": "int32",
+        "description": "Seconds after which the client may retry.",
+    },
 )
 _FAULT_STATUS: Final = _part(
-    "What went wrong so far.",
+    "Injections so far.",
     observedGeneration=_GENERATION,
-    phase=_said(_TEXT, "Active, or Exhausted when its count is reached."),
-    injected=_said(_NUMBER, "How often it went wrong."),
-    revision=_said(_NUMBER, "The resourceVersion that stale reads show."),
+    phase=_said(_TEXT, "Active, or Exhausted when the count is reached."),
+    injected=_said(_NUMBER, "Number of injections."),
+    revision=_said(_NUMBER, "resourceVersion that stale reads show."),
 )
 DEFINITIONS: Final[Mapping[str, Object]] = {
     f"{_PREFIX}{name}": schema
     for name, schema in (
         ("Condition", _CONDITION),
-        ("Component", _whole("Component", "Component is a part of the control plane, or a kubelet.")),
+        ("Component", _whole("Component", "Component is a component of the control plane, or a kubelet.")),
         ("ComponentSpec", _COMPONENT_SPEC),
         ("ComponentStatus", _COMPONENT_STATUS),
         ("Clock", _whole("Clock", "Clock is the time of the cluster.")),
         ("ClockSpec", _CLOCK_SPEC),
         ("ClockStatus", _CLOCK_STATUS),
-        ("Snapshot", _whole("Snapshot", "Snapshot is the state of the cluster at one moment, kept.")),
+        ("Snapshot", _whole("Snapshot", "Snapshot is the saved state of the cluster at one moment.")),
         ("SnapshotSpec", _SNAPSHOT_SPEC),
         ("SnapshotStatus", _SNAPSHOT_STATUS),
-        ("Fault", _whole("Fault", "Fault is something that goes wrong between the cluster and its clients.")),
+        ("Fault", _whole("Fault", "Fault is an error injected between the cluster's API servers and their clients.")),
         ("FaultSpec", _FAULT_SPEC),
         ("FaultMatch", _FAULT_MATCH),
         ("FaultInjection", _FAULT_INJECTION),
@@ -195,9 +209,9 @@ class ControlSchema(Schema):
         """JSON schemas of types by full name."""
         return {**Schema(self.version).definitions, **DEFINITIONS}
 
-    def node(self, definition: str) -> Node:
+    def node(self, definition: str) -> TypeNode:
         """Return the type of a full name."""
-        node = super().node(definition)
+        node = super().get_type(definition)
         for name in _POINTERS.get(definition, ()):
             node.fields[name] = replace(node.fields[name], pointer=True)
         return node

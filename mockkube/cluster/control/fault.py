@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
-from mockkube.api.printers.ages import since
-from mockkube.api.printers.table import AGE, NAME, NONE, Cell, Printer, integer_column, text_column
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.printers.ages import format_time_since
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, integer_column, text_column
+from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.cluster.readings import check_component
 
@@ -25,26 +25,26 @@ class FaultStrategy(StatusStrategy):
         # Returns the revision of the cluster's store.
         self._revision = revision
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Record the present revision for stale reads."""
-        super().prepare_for_create(obj, judge)
+        super().prepare_for_create(obj, context)
         if _is_stale(obj):
             obj["status"]["revision"] = self._revision()
 
-    def prepare_for_update(self, new: Object, old: ReadOnlyObject, judge: Judge) -> None:
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Record the present revision if the reads become stale by this update."""
-        super().prepare_for_update(new, old, judge)
+        super().prepare_for_update(new, old, context)
         if _is_stale(new) and not _is_stale(old):
             new["status"] = {**new["status"], "revision": self._revision()}
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the spec."""
         spec = obj["spec"]
         return [*_check_match(spec.get("match", {})), *_check_injection(spec.get("inject", {})), *_check_amount(spec)]
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the spec if it changes."""
-        return [] if new["spec"] == old["spec"] else self.validate_create(new, judge)
+        return [] if new["spec"] == old["spec"] else self.validate(new, context)
 
 
 def _is_stale(obj: ReadOnlyObject) -> bool:
@@ -107,7 +107,7 @@ def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         str(spec["count"]) if "count" in spec else NONE,
         status.get("injected", 0),
         status.get("phase", ""),
-        since(obj["metadata"].get("creationTimestamp", ""), now),
+        format_time_since(obj["metadata"].get("creationTimestamp", ""), now),
     ]
 
 
@@ -126,13 +126,13 @@ def _injected(inject: ReadOnlyObject) -> str:
 
 PRINTER: Final = Printer(
     (
-        NAME,
-        text_column("Match", "Which requests."),
-        text_column("Inject", "What goes wrong."),
-        text_column("Count", "How often at most."),
-        integer_column("Injected", "How often it went wrong so far."),
-        text_column("Phase", "Whether it still does."),
-        AGE,
+        NAME_COLUMN,
+        text_column("Match", "Requests that the fault matches."),
+        text_column("Inject", "Effect of the fault."),
+        text_column("Count", "Maximum number of injections."),
+        integer_column("Injected", "Number of injections."),
+        text_column("Phase", "Active or Exhausted."),
+        AGE_COLUMN,
     ),
     _cells,
 )

@@ -44,7 +44,7 @@ class Follower:
         finally:
             del self._collection.listeners[self._heed]
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether a call is due."""
         return self._wake.is_set()
 

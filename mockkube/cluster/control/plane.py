@@ -23,7 +23,7 @@ from mockkube.cluster.control.component import Asked, Keeper
 from mockkube.cluster.control.definitions import API_VERSION, GROUP, ControlSchema
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 
 _MANAGER: Final = "mockkube"
@@ -48,7 +48,7 @@ class ControlPlane:
         *,
         revision: Callable[[], int],
         clock: Clock,
-        chance: Chance,
+        chance: Random,
     ) -> None:
         """Use a started store; `revision` returns the revision of the cluster's own store."""
         self._trains = configuration.release_trains

@@ -6,13 +6,13 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api import conditions
-from mockkube.api.conditions import condition
+from mockkube.api.conditions import make_condition
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.cluster.components import skews
 from mockkube.cluster.control.component import LOOPING, RUNNING, SERVER_READY, SUPPORTED, Asked, running_versions
 from mockkube.cluster.control.reading import condition_of
-from mockkube.runtime.loop_board import Loop
+from mockkube.runtime.loop_board import HotLoop
 
 # Hot loops that the message of a condition names.
 LOOPS_SHOWN_MAX: Final = 3
@@ -27,7 +27,7 @@ class Doing:
     message: str
     url: str = ""
     # Its hot loops.
-    loops: tuple[Loop, ...] = ()
+    loops: tuple[HotLoop, ...] = ()
 
 
 def status_of(
@@ -54,40 +54,40 @@ def status_of(
 
 
 def _running(doing: Doing) -> Object:
-    return condition(RUNNING, holds=doing.running, reason=doing.reason, message=doing.message)
+    return make_condition(RUNNING, holds=doing.running, reason=doing.reason, message=doing.message)
 
 
 def _skew(name: str, components: Mapping[str, Asked]) -> Object:
     """Return the condition Supported: the skew policy allows the versions that are to run."""
     reasons = skews(running_versions(components), name)
     if reasons:
-        return condition(SUPPORTED, holds=False, reason="OutsidePolicy", message="; ".join(reasons))
-    return condition(SUPPORTED, holds=True, reason="Supported", message="the version skew policy allows it")
+        return make_condition(SUPPORTED, holds=False, reason="OutsidePolicy", message="; ".join(reasons))
+    return make_condition(SUPPORTED, holds=True, reason="Supported", message="the version skew policy allows it")
 
 
 def _server(name: str, doing: Doing | None) -> Object:
     """Return the condition ServerReady: the component's API server answers."""
     if doing is None:
         message = f"there is no {name}: create it, or give another spec.server"
-        return condition(SERVER_READY, holds=False, reason="NotFound", message=message)
+        return make_condition(SERVER_READY, holds=False, reason="NotFound", message=message)
     if not doing.running:
         message = f"{name} does not run: {doing.message}"
-        return condition(SERVER_READY, holds=False, reason=doing.reason, message=message)
-    return condition(SERVER_READY, holds=True, reason="Ready", message=f"{name} answers requests")
+        return make_condition(SERVER_READY, holds=False, reason=doing.reason, message=message)
+    return make_condition(SERVER_READY, holds=True, reason="Ready", message=f"{name} answers requests")
 
 
-def _looping(loops: Sequence[Loop]) -> Object:
+def _looping(loops: Sequence[HotLoop]) -> Object:
     """Return the condition Looping: the component has hot loops."""
     if not loops:
-        message = "nothing fails, or is made anew, without end"
-        return condition(LOOPING, holds=False, reason="NoLoops", message=message)
+        message = "no object fails, or is recreated, again and again"
+        return make_condition(LOOPING, holds=False, reason="NoLoops", message=message)
     texts = [_loop_text(loop) for loop in loops[:LOOPS_SHOWN_MAX]]
     if len(loops) > LOOPS_SHOWN_MAX:
         texts.append(f"and {len(loops) - LOOPS_SHOWN_MAX} more: mockkube status --loops")
-    return condition(LOOPING, holds=True, reason="GetsNowhere", message="; ".join(texts))
+    return make_condition(LOOPING, holds=True, reason="GetsNowhere", message="; ".join(texts))
 
 
-def _loop_text(loop: Loop) -> str:
+def _loop_text(loop: HotLoop) -> str:
     pace = f", {loop.per_minute} a minute" if loop.per_minute else ""
     text = f"{loop.controller} {loop.object}: {loop.cause}{pace}"
     return f"{text}: {loop.message}" if loop.message else text
@@ -95,4 +95,4 @@ def _loop_text(loop: Loop) -> str:
 
 def dated(obj: ReadOnlyObject, told: list[Object], now: datetime) -> list[Object]:
     """Return conditions with their transition times."""
-    return [conditions.dated(one, condition_of(obj, one["type"]), render_time(now)) for one in told]
+    return [conditions.with_transition_time(one, condition_of(obj, one["type"]), render_time(now)) for one in told]

@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid
-from mockkube.api.printers.ages import since
-from mockkube.api.printers.table import AGE, NAME, Cell, Printer, integer_column, text_column, wide_column
-from mockkube.api.strategy import Judge, StatusStrategy
+from mockkube.api.printers.ages import format_time_since
+from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, integer_column, text_column, wide_column
+from mockkube.api.strategy import StatusStrategy, StrategyContext
 from mockkube.api.types import Object, ReadOnlyObject
 from mockkube.cluster.control.reading import condition_of
 
@@ -27,18 +27,18 @@ class SnapshotStrategy(StatusStrategy):
         # Returns the revision of the cluster's store.
         self._revision = revision
 
-    def prepare_for_create(self, obj: Object, judge: Judge) -> None:
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Record the present revision."""
-        super().prepare_for_create(obj, judge)
+        super().prepare_for_create(obj, context)
         obj["status"]["revision"] = self._revision()
 
-    def validate_create(self, obj: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Reject a restore before anything is saved."""
         if asks_to_restore(obj):
             return [forbidden("spec.restore", "nothing has been saved yet: create the snapshot, then raise the number")]
         return []
 
-    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, judge: Judge) -> list[FieldError]:
+    def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate a request to restore."""
         asked, before = asks_to_restore(new), asks_to_restore(old)
         # A counter, not a flag: raising it again restores again, and the status shows the last number carried out.
@@ -57,7 +57,7 @@ def _cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:
         status.get("objects", 0),
         _size(status.get("bytes", 0)),
         status.get("restored", 0),
-        since(obj["metadata"].get("creationTimestamp", ""), now),
+        format_time_since(obj["metadata"].get("creationTimestamp", ""), now),
         str(status.get("revision", "")),
         condition_of(obj, RESTORED).get("message", ""),
     ]
@@ -74,14 +74,14 @@ def _size(count: int) -> str:
 
 PRINTER: Final = Printer(
     (
-        NAME,
-        text_column("Saved", "Whether the state is kept."),
-        integer_column("Objects", "How many objects it holds."),
-        text_column("Size", "How large it is."),
-        integer_column("Restored", "The spec.restore that was last carried out."),
-        AGE,
-        wide_column("Revision", "The resourceVersion whose state it is."),
-        wide_column("Message", "What the last restoration came to."),
+        NAME_COLUMN,
+        text_column("Saved", "Whether the state is saved."),
+        integer_column("Objects", "Number of saved objects."),
+        text_column("Size", "Size of the saved state."),
+        integer_column("Restored", "Last spec.restore that was carried out."),
+        AGE_COLUMN,
+        wide_column("Revision", "resourceVersion of the saved state."),
+        wide_column("Message", "Result of the last restore."),
     ),
     _cells,
 )

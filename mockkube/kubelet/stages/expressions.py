@@ -13,21 +13,21 @@ from typing import Any, Final
 from mockkube_cel import types
 from mockkube_cel.golang.gotime import parse_duration
 from mockkube_cel.schema import Schema
-from mockkube_cel.sizes import NOTHING
+from mockkube_cel.sizes import ZERO
 from mockkube_cel.values import CelError
 
 from mockkube.api.times import parse_time
 from mockkube.api.types import ReadOnlyObject
 from mockkube.kubelet.stages.jq import compile_jq
 from mockkube.kubelet.stages.jq_functions import JqError
-from mockkube.matching.cel.environment import environment
+from mockkube.matching.cel.environment import kubernetes_environment
 
 # Returns the values of an expression for an object; none if it fails.
 Find = Callable[[ReadOnlyObject], list[Any]]
 
 _NANOSECONDS: Final = 1e9
 _COST_MAX: Final = 1_000_000
-_OBJECTS: Final = environment(Schema(variables={"self": types.DYN}, messages={}), {("self",): NOTHING})
+_OBJECTS: Final = kubernetes_environment(Schema(variables={"self": types.DYN}, messages={}), {("self",): ZERO})
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 _INTEGER: Final = re.compile(r"[+-]?(0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|[0-9]+)")
 

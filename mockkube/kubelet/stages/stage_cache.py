@@ -7,7 +7,7 @@ from typing import Final
 from mockkube.api.errors import ApiError, Forbidden
 from mockkube.api.types import ReadOnlyObject
 from mockkube.client.bad_objects import BadObjects
-from mockkube.client.cache import Change, Informer
+from mockkube.client.cache import Informer, ObjectChange
 from mockkube.client.outages import UnreachableServers
 from mockkube.client.protocol import Client, EventType, Selection
 from mockkube.kubelet.stages.definition import NAME
@@ -34,11 +34,11 @@ class _Gated:
         return self._cache.name
 
     @property
-    def bell(self) -> Signal:
-        return self._cache.bell
+    def signal(self) -> Signal:
+        return self._cache.signal
 
-    def ready(self) -> bool:
-        return self.open and self._cache.ready()
+    def is_ready(self) -> bool:
+        return self.open and self._cache.is_ready()
 
     def wake_at(self) -> float | None:
         return self._cache.wake_at() if self.open else None
@@ -64,11 +64,11 @@ class _Permitted(_Gated):
             try:
                 await self._client.list(self._cache.kind, self._selection)
             except Forbidden as error:
-                _LOG.warning("%s: %s: stages are left out", self.name, error)
+                _LOG.warning("%s: %s: stages are not used", self.name, error)
                 self.open = False
                 # Those who wait for the stages to be listed must learn that there will be none.
                 for signal in self.refused:
-                    signal.ring()
+                    signal.notify()
                 return
             except ApiError as error:
                 _LOG.debug("%s: %s: the cache asks again", self.name, error)
@@ -92,15 +92,21 @@ class StageBook:
         self._surroundings = surroundings
         self._bad = bad
         self._stages: dict[str, Stage] = {}
-        self._cache = Informer(client, KIND, clock, owner=owner, outages=outages, bad=bad)
+        self._cache = Informer(client, KIND, clock, owner=owner, unreachable_servers=outages, bad=bad)
         self._gate = _Gated(self._cache)
         selection = Selection(fields=f"metadata.name={NAME}")
         self._definitions = Informer(
-            client, "CustomResourceDefinition", clock, selection=selection, owner=owner, outages=outages, bad=bad
+            client,
+            "CustomResourceDefinition",
+            clock,
+            selection=selection,
+            owner=owner,
+            unreachable_servers=outages,
+            bad=bad,
         )
         self._asking = _Permitted(self._definitions, client, selection)
-        self._definitions.subscribe(self._defined)
-        self._cache.subscribe(self._heed)
+        self._definitions.add_event_handler(self._defined)
+        self._cache.add_event_handler(self._heed)
         self.changed: list[Callable[[], None]] = []
         # Called with each parsed stage and its error, empty if it is valid.
         self.judged: list[Callable[[ReadOnlyObject, str], None]] = []
@@ -111,16 +117,16 @@ class StageBook:
         return (self._asking, self._gate)
 
     @property
-    def synced(self) -> bool:
+    def has_synced(self) -> bool:
         """True once all stages are listed, or cannot be."""
-        known = self._definitions.synced or not self._asking.open
-        return known and (self._cache.synced or not self._gate.open)
+        known = self._definitions.has_synced or not self._asking.open
+        return known and (self._cache.has_synced or not self._gate.open)
 
-    def tell_synced(self, bell: Signal) -> None:
+    def notify_when_synced(self, bell: Signal) -> None:
         """Notify a signal once all stages are listed."""
         self._asking.refused.append(bell)
-        self._definitions.tell_synced(bell)
-        self._cache.tell_synced(bell)
+        self._definitions.notify_when_synced(bell)
+        self._cache.notify_when_synced(bell)
 
     async def close(self) -> None:
         """Close all watches."""
@@ -144,20 +150,20 @@ class StageBook:
             return ask(obj)
         except Exception as error:
             self._stages.pop(name, None)
-            self._bad.fail("stages", KIND, name, error)
+            self._bad.record_failure("stages", KIND, name, error)
             return False
 
-    def _defined(self, change: Change) -> None:
+    def _defined(self, change: ObjectChange) -> None:
         """Open the informer of stages while their CRD is established."""
         conditions = (change.object.get("status") or {}).get("conditions") or ()
         established = any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
         self._gate.open = established and change.type is not EventType.DELETED
         if not self._gate.open:
             self._stages = {}
-        self._gate.bell.ring()
+        self._gate.signal.notify()
         self._tell()
 
-    def _heed(self, change: Change) -> None:
+    def _heed(self, change: ObjectChange) -> None:
         """Update a changed stage; a change of its status alone is ignored."""
         if change.type is EventType.MODIFIED and change.old and change.old.get("spec") == change.object.get("spec"):
             return
@@ -178,7 +184,7 @@ class StageBook:
         else:
             error_text = _out_of_place(stage)
         if error_text:
-            _LOG.warning("stage %s is left out: %s", obj["metadata"]["name"], error_text)
+            _LOG.warning("stage %s is ignored: %s", obj["metadata"]["name"], error_text)
         for handle in self.judged:
             handle(obj, error_text)
         return None if error_text else stage
@@ -191,5 +197,5 @@ class StageBook:
 def _out_of_place(stage: Stage | None) -> str:
     """Return why a valid stage is never played; empty if it is."""
     if stage is None:
-        return "it has no selector, so it is for nothing"
+        return "it has no selector, so it selects no object"
     return "" if stage.kind in PLAYED else f"only {' and '.join(PLAYED)} are played, not {stage.kind or 'no kind'}"

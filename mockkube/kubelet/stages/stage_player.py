@@ -15,7 +15,7 @@ from mockkube.kubelet.containers import Note
 from mockkube.kubelet.event_reporter import Reporter
 from mockkube.kubelet.stages.stage import Stage, StageError, StagePatch, Step, without_finalizers
 from mockkube.kubelet.stages.stage_cache import StageBook
-from mockkube.runtime.chance import Chance
+from mockkube.runtime.chance import Random
 from mockkube.runtime.clock import Clock
 
 _LOG: Final = logging.getLogger("mockkube.kubelet")
@@ -40,7 +40,7 @@ class StagePlayer:
     """Plays stages on objects of one kind; delays start over after a restart."""
 
     def __init__(
-        self, client: Client, clock: Clock, chance: Chance, book: StageBook, reporter: Reporter, kind: str
+        self, client: Client, clock: Clock, chance: Random, book: StageBook, reporter: Reporter, kind: str
     ) -> None:
         self._client, self._clock, self._chance = client, clock, chance
         self._book, self._reporter, self._kind = book, reporter, kind
@@ -88,7 +88,7 @@ class StagePlayer:
         if not stages:
             return None
         stage = draw(stages, obj, self._chance)
-        seconds = stage.delay.seconds(obj, self._clock.now(), self._chance.random.random)
+        seconds = stage.delay.seconds(obj, self._clock.now(), self._chance.generator.random)
         self._awaited[uid] = _Awaited(revision, stage.name, now + seconds)
         return stage
 
@@ -141,7 +141,7 @@ class StagePlayer:
         )
 
 
-def draw(stages: Sequence[Stage], obj: ReadOnlyObject, chance: Chance) -> Stage:
+def draw(stages: Sequence[Stage], obj: ReadOnlyObject, chance: Random) -> Stage:
     """Return one of several selecting stages at random, by weight."""
     if len(stages) == 1:
         return stages[0]
@@ -150,5 +150,5 @@ def draw(stages: Sequence[Stage], obj: ReadOnlyObject, chance: Chance) -> Stage:
     weighted = [(stage, weight) for stage, weight in valid if weight > 0]
     # As in KWOK, weight 0 means only if there is no other, and a stage whose weight is invalid comes last.
     if weighted:
-        return chance.random.choices([stage for stage, _ in weighted], [weight for _, weight in weighted])[0]
-    return chance.random.choice([stage for stage, _ in valid] or list(stages))
+        return chance.generator.choices([stage for stage, _ in weighted], [weight for _, weight in weighted])[0]
+    return chance.generator.choice([stage for stage, _ in valid] or list(stages))

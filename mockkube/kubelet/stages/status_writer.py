@@ -3,7 +3,7 @@
 import logging
 from typing import Final
 
-from mockkube.api.conditions import condition, find_condition, with_condition
+from mockkube.api.conditions import find_condition, make_condition, with_condition
 from mockkube.api.errors import ApiError, Unavailable
 from mockkube.api.times import render_time
 from mockkube.api.types import Object, ReadOnlyObject
@@ -26,9 +26,9 @@ class Verdicts:
 
     def __init__(self, client: Client, clock: Clock, reporter: Reporter, *, owner: str) -> None:
         self.name = f"{owner}/stages"
-        self.bell = Signal()
+        self.signal = Signal()
         self._client, self._clock, self._reporter = client, clock, reporter
-        self._queue: WorkQueue[str] = WorkQueue(clock, bell=self.bell)
+        self._queue: WorkQueue[str] = WorkQueue(clock, signal=self.signal)
         # Stages whose condition is to be written, with their error.
         self._judged: dict[str, tuple[ReadOnlyObject, str]] = {}
 
@@ -41,11 +41,11 @@ class Verdicts:
         self._judged[name] = stage, error
         self._queue.add(name)
         if error:
-            self._reporter.tell(stage, Note("Warning", "InvalidStage", f"It is left out: {error}"))
+            self._reporter.tell(stage, Note("Warning", "InvalidStage", f"The stage is ignored: {error}"))
 
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Return whether a stage is due."""
-        return self._queue.ready()
+        return self._queue.is_ready()
 
     def wake_at(self) -> float | None:
         """Return when the next stage is due."""
@@ -83,8 +83,8 @@ class Verdicts:
 
 def _verdict(error: str) -> Object:
     if error:
-        return condition(ACCEPTED, holds=False, reason=INVALID, message=error)
-    return condition(ACCEPTED, holds=True, reason=ACCEPTED, message="kubelets play it")
+        return make_condition(ACCEPTED, holds=False, reason=INVALID, message=error)
+    return make_condition(ACCEPTED, holds=True, reason=ACCEPTED, message="kubelets play it")
 
 
 def _says(stage: ReadOnlyObject, error: str) -> bool:

@@ -179,14 +179,14 @@ async def test_a_stage_that_is_understood_says_so(staged):
             "operator In needs values",
             id="operator without values",
         ),
-        pytest.param({"selector": None}, "it has no selector, so it is for nothing", id="no selector"),
+        pytest.param({"selector": None}, "it has no selector, so it selects no object", id="no selector"),
         pytest.param({"kind": "Service"}, "only Pod and Node are played, not Service", id="another kind"),
     ],
 )
 async def test_a_stage_that_is_left_out_says_why(staged, spec, why):
     await add(staged, "bad", **spec)
     assert await accepted(staged, "bad") == ("Accepted", "False", "Invalid", why)
-    assert await told_of(staged, "bad") == [f"It is left out: {why}"]
+    assert await told_of(staged, "bad") == [f"The stage is ignored: {why}"]
 
 
 async def test_a_stage_that_is_mended_says_so(staged):
