@@ -226,7 +226,7 @@ class Cluster:
         stack.push_async_callback(contexts.remove_all)
         if configuration.kubeconfig is not None:
             await contexts.add(configuration.kubeconfig, set_context=configuration.set_context)
-        # Last: whoever waits for this file expects everything else to be in place.
+        # Last: programs that wait for this file expect everything else to be in place.
         if configuration.ready_file is not None:
             _write_ready_file(stack, configuration.ready_file, running.as_ready_file())
 

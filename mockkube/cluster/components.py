@@ -56,7 +56,7 @@ class Settings:
         return self.component, self.version, tuple(sorted(self.feature_gates.items())), self.trains
 
 
-# Hashable form of the settings, key of the caches below: they are read with each request to a component's pages.
+# Hashable form of the settings, key of the caches below: every status report needs them.
 _Told = tuple[str, Version, tuple[tuple[str, bool], ...], tuple[ReleaseTrain, ...]]
 
 

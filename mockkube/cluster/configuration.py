@@ -1,6 +1,7 @@
 """Configuration of a cluster: flags override environment variables, these the file, this the defaults.
 
-`ClusterConfiguration` holds the result, `SETTINGS` the spelling of each setting, `resolve` merges the layers.
+`ClusterConfiguration` holds the result, `SETTINGS` the spelling of each setting; `resolve_configuration`
+merges the layers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -38,7 +38,7 @@ async def end(directory: StateDirectory, *, clock: Clock, wait_seconds: float) -
 def _signal(directory: StateDirectory, pid: int) -> None:
     try:
         # 0: another process has just locked the directory and has not written its pid yet; the caller waits.
-        if pid:  # 0: somebody is just starting it, and has not signed yet
+        if pid:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
     except PermissionError:

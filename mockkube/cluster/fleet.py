@@ -253,7 +253,7 @@ class Fleet:
         """Restart all components, and pass the result to the waiting caller."""
         try:
             await self.renew_now(between)
-        except Exception as error:  # passed to the caller of `renew`
+        except Exception as error:  # passed to the caller of `restart_all`
             if not done.done():
                 # The components run again at this point; the error belongs to the caller's function.
                 done.set_exception(error)
@@ -264,7 +264,7 @@ class Fleet:
             done.set_result(None)
 
     async def renew_now(self, between: Callable[[], Awaitable[None]]) -> None:
-        """Do the same as `renew`, for callers that take the steps of this controller themselves."""
+        """Do the same as `restart_all`, for callers that take the steps of this controller themselves."""
         await self._crew.stop()
         for replica in self._replicas.values():
             await replica.end()

@@ -128,7 +128,7 @@ async def _stale(
     if target.verb == "list":
         query = parse_query(request.query_string)
         return await handler(request.clone(rel_url=request.rel_url.with_query(_exactly(query, revision))))
-    # The real handler runs first, so that authentication, authorization and audit apply; its object is replaced then.
+    # The real handler runs first, so that authentication and authorization apply; its object is replaced then.
     answer = await handler(request)
     resource = registry.find(target.group, target.version, target.resource)
     if answer.status not in _STALE_STATUSES or resource is None:

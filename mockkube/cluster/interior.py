@@ -119,7 +119,7 @@ class Interior:
             clock.move_to(clock.monotonic() + (parse_time(then) - clock.now()).total_seconds())
 
     def followers(self, *, renew: Renew) -> list[Follower]:
-        """Return reconcilers of faults and snapshots; `renew` stops and starts all components."""
+        """Return reconcilers of faults and snapshots; `restart_components` stops and starts all components."""
         basis = self._basis
         faults = FaultKeeper(self.control, self.faults, recheck=self.fleet.recheck)
         snapshots = SnapshotKeeper(self.control, basis.store, basis.vault, basis.clock, renew=renew)

@@ -1,7 +1,7 @@
 """Simulated cluster: a whole cluster in this process, without sockets or files, in virtual time, each step traced.
 
 Control API, components and API servers are those of `mockkube up`; only the executor differs. Steps are taken only in
-`settle`, `advance` and `until`; operators act through a client meanwhile.
+`settle`, `advance` and `advance_until`; operators act through a client meanwhile.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -29,7 +29,7 @@ class End:
 
     identity: ClientIdentity
     sight: VersionedDecoder
-    # Identity that reads the kinds in `INSTRUCTIONS`, by default the same.
+    # Identity that reads the kinds in `STAGE_KINDS`, by default the same.
     instructed_as: ClientIdentity | None = None
 
 

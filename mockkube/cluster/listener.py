@@ -28,7 +28,7 @@ def bind(address: str, port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            # Otherwise `::` would take the IPv4 port as well, although clients are told an IPv6 address.
+            # The system's default differs: without this, `::` may accept IPv4 connections, too.
             listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listening.bind((address, port))
         listening.listen(BACKLOG)

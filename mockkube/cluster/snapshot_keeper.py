@@ -95,7 +95,7 @@ class SnapshotKeeper:
         """Replace the store's entries, then the specs of components."""
         revision = await contents.put_into(self._store)
         # Watches and lists from older resource versions expire, so that clients list the restored state again.
-        await self._store.compact(revision)  # nobody goes on from what was seen before
+        await self._store.compact(revision)
         await self._tell(contents.components)
 
     async def _tell(self, components: ReadOnlyObject) -> None:

@@ -159,7 +159,7 @@ class AlreadyRunning(StartError):
 class StateLock:
     """Exclusive lock on a state directory; the system releases that of a killed process.
 
-    Leaving deletes what was created since entering, unless `keep` was called, and keys without a database.
+    Leaving deletes what was created since entering, unless `keep_files` was called, and keys without a database.
     """
 
     def __init__(self, directory: StateDirectory) -> None:

@@ -13,7 +13,7 @@ class Turn:
     """Worker whose step may be suspended in the middle, so that others continue meanwhile."""
 
     def __init__(self, worker: Worker, group: asyncio.TaskGroup, going: "dict[Turn, None]") -> None:
-        """Run steps as tasks of `group`; be in `going` while a step has not ended."""
+        """Run steps as tasks of `group`; be in `active` while a step has not ended."""
         self.worker = worker
         self._group = group
         self._going = going

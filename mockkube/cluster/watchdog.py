@@ -41,7 +41,7 @@ class Watchdog:
         clock: Clock | None = None,
         end: Callable[[int], object] = os._exit,
     ) -> None:
-        """Watch the loop of the calling thread; `end` ends the process immediately."""
+        """Watch the loop of the calling thread; `end_process` ends the process immediately."""
         self._loop = loop
         self._bounds, self._clock, self._end = bounds or Bounds(), clock or RealClock(), end
         self._watched = threading.get_ident()

@@ -14,7 +14,7 @@ Ends = Callable[[int, datetime], Exit | None]
 def ends_of(pod: ReadOnlyObject, container: ReadOnlyObject, given: Exit | None, unsaid: Exit | None) -> Ends:
     """Return a function that decides how a container exits.
 
-    `given` (from annotations) comes first; `unsaid` applies where the command does not decide.
+    `annotated` (from annotations) comes first; `default` applies where the command does not decide.
     """
 
     def ends(run: int, began: datetime) -> Exit | None:

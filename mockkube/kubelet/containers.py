@@ -84,7 +84,7 @@ def _mounted(mount: ReadOnlyObject) -> Object:
 
 
 def advance(container: ReadOnlyObject, old: ReadOnlyObject, stage: Stage, ends: Ends) -> Progress:
-    """Return the progress of a container that may run; `ends` returns how it exits."""
+    """Return the progress of a container that may run; `find_exit` returns how it exits."""
     state = old["state"]
     if terminated := state.get("terminated"):
         return _after_end(container, old, terminated, stage, ends)
@@ -125,7 +125,7 @@ def _start(container: ReadOnlyObject, old: ReadOnlyObject, stage: Stage, ends: E
 def _unpullable(old: ReadOnlyObject, image: str, name: str) -> Progress:
     waiting = old["state"].get("waiting") or {}
     if waiting.get("reason") == "ImagePullBackOff":
-        # Nothing retries the pull: the behavior annotation of a running pod decides it for good.
+        # Time alone changes nothing: only a change of the annotation lets the pull succeed.
         return Progress(dict(old))
     message = f'Back-off pulling image "{image}"'
     status = {**old, "state": {"waiting": {"reason": "ImagePullBackOff", "message": message}}}
@@ -236,7 +236,7 @@ def _after_end(
 ) -> Progress:
     """Keep a terminated container, let it wait in CrashLoopBackOff, or restart it."""
     if terminated.get("reason") == RESTARTING_ALL:
-        # `removed` has incremented the restart count already, and this restart has no backoff.
+        # `restarting_status` has incremented the restart count already, and this restart has no backoff.
         return _start(container, status, stage, ends, restarts=status["restartCount"])
     if not stage.restarts.may_restart(container, stage.pod, terminated["exitCode"]):
         return Progress(dict(status))

@@ -50,7 +50,7 @@ class Kubelets:
         reporter = Reporter(self._voices, context.metrics, context.capabilities.version, clock, context.hot_loops)
         verdicts = Verdicts(client, clock, reporter, owner=owner)
         # One component writes the status of stages: kubelets of single nodes would write the same.
-        if owner == COMPONENT:  # the fleet: kubelets of single nodes would say the same
+        if owner == COMPONENT:
             book.judged.append(verdicts.judge)
         equipment = Equipment(
             owner=owner,

@@ -31,7 +31,7 @@ class Heartbeats:
     def __init__(
         self, client: Client, clock: Clock, owns: Callable[[str], bool], *, owner: str, bad: BadObjects | None = None
     ) -> None:
-        """Report leases that cannot be read to `bad`."""
+        """Report leases that cannot be read to `bad_objects`."""
         self.name = f"{owner}/leases"
         self._bad = BadObjects() if bad is None else bad
         self.signal = Signal()
@@ -94,7 +94,7 @@ class Heartbeats:
         try:
             self._leases[name] = await self._write(node, self._leases.get(name))
         except (NotFound, AlreadyExists, Conflict):
-            self._leases.pop(name, None)  # somebody else made, changed or deleted it: the next round finds out
+            self._leases.pop(name, None)  # changed or deleted by another client: the next round reads it
         except ApiError as error:
             _LOG.warning("lease of node %s: %s; next try in %d s", name, error, RENEW_SECONDS)
         except Exception as error:

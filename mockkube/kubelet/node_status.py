@@ -46,7 +46,7 @@ def is_simulated(node: ReadOnlyObject) -> bool:
 
 
 def full_status(name: str, *, version: Version, now: datetime, internal: str) -> Object:
-    """Return the complete status of a node without one; `internal` is its InternalIP."""
+    """Return the complete status of a node without one; `internal_address` is its InternalIP."""
     return {
         "addresses": [{"type": "InternalIP", "address": internal}, {"type": "Hostname", "address": name}],
         "capacity": _resources(MEMORY_KIBIBYTES, f"{STORAGE_BYTES // 1024}Ki"),

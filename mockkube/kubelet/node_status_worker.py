@@ -141,8 +141,7 @@ class NodeWorker:
             await self._stage(name, node)
             self._reported[name] = now
             return
-        # A node that was just taken over keeps its heartbeat times: its status is complete and fresh, or patched as a
-        # whole.
+        # Taking over a node writes only what differs, so that a restart does not patch thousands of nodes.
         again = beat and not taken_over
         report = Report(self._rules, self._clock.now(), again, self._places.of(name), self._pods.images(name))
         patch = status_patch(node, report)

@@ -56,7 +56,7 @@ class StatusRules:
 
 
 def phase_of(pod: ReadOnlyObject, statuses: Statuses, rules: RestartRules, *, terminal: bool) -> str:
-    """Return the phase of a pod; `terminal`: its containers were stopped for good, so none restarts."""
+    """Return the phase of a pod; `stopped`: its containers were stopped for good, so none restarts."""
     spec = pod["spec"]
     initial = [one for one in spec.get("initContainers") or () if not is_sidecar(one)]
     if any(_has_failed(one, pod, statuses, rules) for one in initial):

@@ -82,7 +82,7 @@ class Desk:
     def decide(self, pod: ReadOnlyObject, node: ReadOnlyObject, now: datetime, *, fresh: bool, staged: bool) -> Plan:
         """Return the result of one sync.
 
-        `fresh`: the node was just read from the API server; `staged`: KWOK stages decide about the pod's life.
+        `node_is_fresh`: the node was just read from the API server; `has_stages`: KWOK stages decide about the pod.
         """
         house = self._houses.setdefault(node["metadata"]["name"], House())
         uid = pod["metadata"]["uid"]

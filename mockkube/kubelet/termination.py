@@ -93,7 +93,7 @@ def stop(pod: ReadOnlyObject, host: Host, script: Script, now: datetime) -> Plan
 def stopped(
     statuses: Mapping[str, ReadOnlyObject], now: datetime, *, exit_code: int = 0, beside: Collection[str] = ()
 ) -> dict[str, Object]:
-    """Return container statuses after all but `beside` have stopped."""
+    """Return container statuses after all but `keep` have stopped."""
     result: dict[str, Object] = {}
     for name, status in statuses.items():
         if name in beside or "terminated" in status["state"]:

@@ -227,7 +227,7 @@ def published(kind: str) -> Object:
 def _written_out(schema: Mapping[str, Any]) -> Object:
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        # Only metadata refers to a foreign type; `published` drops it anyway.
+        # Only metadata refers to a foreign type; `make_published_schema` drops it anyway.
         return _written_out(DEFINITIONS[name]) if name in DEFINITIONS else {"type": "object"}
     out = dict(schema)
     if "properties" in schema:

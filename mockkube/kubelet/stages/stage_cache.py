@@ -77,7 +77,7 @@ class _Permitted(_Gated):
 
 
 class StageBook:
-    """Compiled stages by name; calls `changed` after each change."""
+    """Compiled stages by name; calls `change_handlers` after each change."""
 
     def __init__(
         self,
