@@ -5,7 +5,8 @@ upstream 1.36: pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables), third_par
 
 import base64
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_CEILING
@@ -28,6 +29,10 @@ _FIELDS: Final = {
     "status.hostIP": ("status", "hostIP"),
     "status.podIP": ("status", "podIP"),
 }
+_VALUE_MAX: Final = 128 * 1024
+"""Length of one argument or variable that Linux passes to a program; what would be longer is not expanded."""
+_VALUES_MAX: Final = 2 * 1024 * 1024
+"""Length of all together."""
 _LISTS: Final = {"status.hostIPs": "hostIPs", "status.podIPs": "podIPs"}
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -41,13 +46,32 @@ class ContainerStart:
     lookup: Lookup = lambda kind, namespace, name: None
 
 
-def expand_references(text: str, variables: Mapping[str, str]) -> str:
-    """Return a text with `$(NAME)` replaced for known names; `$$` becomes `$`."""
+def expand_references(text: str, variables: Mapping[str, str], length_max: int = _VALUE_MAX) -> str:
+    """Return a text with `$(NAME)` replaced for known names; `$$` becomes `$`.
+
+    References that would make it longer than `length_max` stay: variables can double one another.
+    """
+    length = len(text)
 
     def value(found: re.Match[str]) -> str:
-        return "$" if found[1] is None else variables.get(found[1], found[0])
+        nonlocal length
+        replaced = "$" if found[1] is None else variables.get(found[1], found[0])
+        longer = len(replaced) - len(found[0])
+        if longer > 0 and length + longer > length_max:
+            return found[0]
+        length += longer
+        return replaced
 
     return _REFERENCE.sub(value, text)
+
+
+def expand_words(words: Iterable[str], variables: Mapping[str, str]) -> list[str]:
+    """Return words with their references replaced, as far as all of them together are not too long."""
+    expanded, room = list[str](), _VALUES_MAX
+    for word in words:
+        expanded.append(expand_references(word, variables, min(room, _VALUE_MAX)))
+        room -= len(expanded[-1])
+    return expanded
 
 
 def environment_of(pod: ReadOnlyObject, container: ReadOnlyObject, start: ContainerStart) -> ContainerEnvironment:
@@ -61,9 +85,11 @@ def environment_of(pod: ReadOnlyObject, container: ReadOnlyObject, start: Contai
         found = _env_from(source, metadata["namespace"], start.lookup)
         has_unknown = has_unknown or found is None
         variables |= found or {}
+    room = _VALUES_MAX
     for one in container.get("env") or ():
-        if (value := _value(one, pod, container, variables, start.lookup)) is not None:
+        if (value := _value(one, pod, container, variables, start.lookup, min(room, _VALUE_MAX))) is not None:
             variables[one["name"]] = value
+            room -= len(value)
     empty, foreign = _directories(pod, container)
     return ContainerEnvironment(
         variables=variables,
@@ -103,11 +129,12 @@ def _value(
     container: ReadOnlyObject,
     variables: Mapping[str, str],
     lookup: Lookup,
+    length_max: int,
 ) -> str | None:
     """Return the value of a variable; None if it is unset."""
     source = one.get("valueFrom")
     if not source:
-        return expand_references(one.get("value", ""), variables)
+        return expand_references(one.get("value", ""), variables, length_max)
     if (field := source.get("fieldRef")) is not None:
         return _field(pod, field["fieldPath"])
     if (resource := source.get("resourceFieldRef")) is not None:
@@ -157,11 +184,11 @@ def _directories(pod: ReadOnlyObject, container: ReadOnlyObject) -> tuple[tuple[
     """Return a container's own empty directories, and those with unknown contents."""
     spec = pod["spec"]
     every = [one for key in ("initContainers", "containers", "ephemeralContainers") for one in spec.get(key) or ()]
-    uses = [mount["name"] for one in every for mount in one.get("volumeMounts") or ()]
+    uses = Counter(mount["name"] for one in every for mount in one.get("volumeMounts") or ())
     volumes = {volume["name"] for volume in spec.get("volumes") or () if "emptyDir" in volume}
     empty, foreign = list[str](), list[str]()
     for mount in container.get("volumeMounts") or ():
         # An emptyDir mounted once is written by this container alone, so its contents are known.
-        own = mount["name"] in volumes and uses.count(mount["name"]) == 1 and not mount.get("subPath")
+        own = mount["name"] in volumes and uses[mount["name"]] == 1 and not mount.get("subPath")
         (empty if own else foreign).append(mount["mountPath"].rstrip("/"))
     return tuple(empty), tuple(foreign)

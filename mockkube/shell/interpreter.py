@@ -6,7 +6,7 @@ from typing import Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.shell.entrypoints import entrypoint_of, has_command
-from mockkube.shell.environment import ContainerStart, environment_of, expand_references
+from mockkube.shell.environment import ContainerStart, environment_of, expand_words
 from mockkube.shell.expansion import Failed
 from mockkube.shell.machine import ENDLESS, UNKNOWN, Endless, Machine, PastHorizon, Printed
 from mockkube.shell.programs import executable, program_of
@@ -69,8 +69,8 @@ def interpret(
 
 def words_of(container: ReadOnlyObject, variables: dict[str, str]) -> list[str]:
     """Return the words of the command line, as far as known: the command of an unknown image is not."""
-    command = [expand_references(word, variables) for word in container.get("command") or ()]
-    args = [expand_references(word, variables) for word in container.get("args") or ()]
+    command = expand_words(container.get("command") or (), variables)
+    args = expand_words(container.get("args") or (), variables)
     if command:
         return [*command, *args]
     if entrypoint := entrypoint_of(container.get("image", "")):
