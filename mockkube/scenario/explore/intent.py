@@ -62,15 +62,19 @@ class Workload:
         """The tolerations of its pods."""
         return self.spec.get("tolerations") or ()
 
-    def meant(self, pod: ReadOnlyObject) -> Template:
-        """Return the template that a pod was made from: the one it resembles most, of equal ones the latest."""
+    def template_of(self, pod: ReadOnlyObject, edits: int) -> Template:
+        """Return the template that a pod was made from, after so many edits.
+
+        It is the one that the pod resembles most, of equal ones the latest.
+        """
         if len(self.templates) == 1:
             return self.templates[0]
-        return min(reversed(self.templates), key=lambda one: one.distance(pod))
+        possible = [one for one in self.templates if one.since <= edits] or [self.templates[0]]
+        return min(reversed(possible), key=lambda one: one.distance(pod))
 
-    def pod_spec(self, pod: ReadOnlyObject) -> ReadOnlyObject:
-        """Return the spec that a pod was to have; the DaemonSet controller puts the node in place of the affinity."""
-        spec = self.meant(pod).spec
+    def pod_spec(self, template: Template) -> ReadOnlyObject:
+        """Return the spec of a template's pods; the DaemonSet controller puts the node in place of the affinity."""
+        spec = template.spec
         return _without_required_affinity(spec) if self.manifest["kind"] == "DaemonSet" else spec
 
 
@@ -86,6 +90,9 @@ class Intent:
         """The controller of each object, by uid."""
         self._places: dict[str, int] = {}
         """Where in the workloads each accepted one is, by uid."""
+        self._edits = 0
+        self._made: dict[str, int] = {}
+        """How many edits there were when a pod was made, by uid."""
         self._gone: set[str] = set()
         """Objects that make pods and are deleted, by uid."""
 
@@ -102,6 +109,8 @@ class Intent:
             self._gone.add(uid)
             return []
         if owner:
+            if uid not in self._owners:
+                self._made[uid] = self._edits
             self._owners[uid] = owner
             return []
         orphan = self._owners.pop(uid, "")
@@ -114,7 +123,7 @@ class Intent:
         if owner and (former := self._root(owner)) is not None:
             part = places.pod_spec(obj)
             assert part is not None, "only objects with pods are looked at"
-            template = former.meant(obj) if obj["kind"] == "Pod" else former.templates[-1]
+            template = self._template(former, obj) if obj["kind"] == "Pod" else former.templates[-1]
             spec = restored(part.value, template.spec)
         else:
             spec = intended(obj, request, None)
@@ -138,7 +147,10 @@ class Intent:
         own, previous = self.workloads[self._places[uid]], write.previous()
         request = self._journal.request(write.event.entry.revision)
         spec = intended(obj, request, own.manifest)
-        template = template_of(obj, spec)
+        self._edits += 1
+        wanted = template_of(obj, spec)
+        same = next((one for one in own.templates if one == wanted), None)
+        template = same or replace(wanted, since=self._edits)
         others = () if obj["kind"] == "Pod" else tuple(one for one in own.templates if one != template)
         self.workloads[self._places[uid]] = replace(own, manifest=_with_spec(obj, spec), templates=(*others, template))
         known = _lost(own.spec, previous) if previous is not None else []
@@ -150,7 +162,7 @@ class Intent:
         for pod in mirror.all(PODS).values():
             own = self.workload_of(pod)
             if own is not None and len(own.templates) > 1:
-                used.setdefault(own.uid, []).append(own.meant(pod))
+                used.setdefault(own.uid, []).append(self._template(own, pod))
         for place, own in enumerate(self.workloads):
             if len(own.templates) > 1:
                 kept = used.get(own.uid, ())
@@ -163,7 +175,9 @@ class Intent:
         for own in self.workloads:
             stored = _stored(own, mirror) if own.uid not in self._gone else None
             if stored is not None and (own.templates[1:] or _lost(own.spec, stored)):
-                found.append([own.name, *map(repr, own.templates[:-1]), *_lost(own.spec, stored)])
+                made_of = [own.templates.index(self._template(own, pod)) for pod in self.pods(own, mirror)]
+                former = [*map(repr, own.templates[:-1]), *map(str, sorted(made_of))] if own.templates[1:] else []
+                found.append([own.name, *former, *_lost(own.spec, stored)])
         return sorted(found)
 
     # Pods and their workloads
@@ -180,6 +194,12 @@ class Intent:
         uid = obj["metadata"].get("uid", "")
         return self._root(_controller(obj) or uid)
 
+    def _template(self, own: Workload, pod: ReadOnlyObject) -> Template:
+        return own.template_of(pod, self._made.get(pod["metadata"].get("uid", ""), self._edits))
+
+    def _pod_spec(self, own: Workload, pod: ReadOnlyObject) -> ReadOnlyObject:
+        return own.pod_spec(self._template(own, pod))
+
     def pods(self, own: Workload, mirror: Mirror) -> list[ReadOnlyObject]:
         """Return the pods of a workload."""
         return [pod for pod in mirror.all(PODS).values() if own.uid and self.workload_of(pod) is own]
@@ -192,7 +212,7 @@ class Intent:
                 return True
             uid = self._owners.get(uid, "")
         own = self.workload_of(pod)
-        if own is None or len(own.templates) == 1 or own.meant(pod) is own.templates[-1]:
+        if own is None or len(own.templates) == 1 or self._template(own, pod) is own.templates[-1]:
             return False
         stored = _stored(own, mirror)
         return stored is not None and _rolls(stored)
@@ -200,17 +220,17 @@ class Intent:
     def meant(self, pod: ReadOnlyObject) -> ReadOnlyObject:
         """Return a pod with everything that its operator wrote, stored or not."""
         own = self.workload_of(pod)
-        return pod if own is None else {**pod, "spec": restored(pod["spec"], own.pod_spec(pod))}
+        return pod if own is None else {**pod, "spec": restored(pod["spec"], self._pod_spec(own, pod))}
 
     def lost(self, pod: ReadOnlyObject) -> list[ReadOnlyObject]:
         """Return the tolerations that a pod was meant to have and has not."""
         own = self.workload_of(pod)
-        return [] if own is None else lost_tolerations(own.pod_spec(pod), pod["spec"])
+        return [] if own is None else lost_tolerations(self._pod_spec(own, pod), pod["spec"])
 
     def lost_paths(self, pod: ReadOnlyObject) -> list[str]:
         """Return what else a pod was meant to have and has not."""
         own = self.workload_of(pod)
-        return [] if own is None else list(lost_fields(own.pod_spec(pod), pod["spec"], "spec"))
+        return [] if own is None else list(lost_fields(self._pod_spec(own, pod), pod["spec"], "spec"))
 
     # Taints
 

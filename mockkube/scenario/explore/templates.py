@@ -1,7 +1,7 @@
 """Pods as operators describe them, compared with pods as they are stored."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mockkube.api.catalogue import POD_SPEC_PATHS
@@ -24,6 +24,8 @@ class Template:
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     spec: ReadOnlyObject
+    since: int = field(default=0, compare=False, repr=False)
+    """The number of edits there were when it was first wanted: no pod made before is made of it."""
 
     def distance(self, pod: ReadOnlyObject) -> int:
         """Return in how many values a pod differs from what the template says."""
