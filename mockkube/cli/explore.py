@@ -153,17 +153,14 @@ def _progress(*, quiet: bool) -> _Progress:
 
 
 def _trace(result: "Exploration", invariant: str) -> Exit:
+    from mockkube.scenario.explore.replay import UNDISTURBED, replay_undisturbed
     from mockkube.scenario.explore.retelling import scenario_of
-    from mockkube.scenario.report.answer import Answer
-    from mockkube.scenario.report.undisturbed import UNDISTURBED, scenario
 
     if invariant == UNDISTURBED:
-        with _in_silence():
-            ways = (scenario(way) for way in Answer(result).undisturbed())
-            first = next((text for text in ways if text is not None), None)
-        if first is None:
+        harm = replay_undisturbed(result).harm
+        if harm is None or harm.scenario is None:
             raise ConfigurationError(f"--trace: {UNDISTURBED}: no running pod is gone when nobody touches anything")
-        click.echo(first, nl=False)
+        click.echo(harm.scenario, nl=False)
         return Exit.OK
     for one in result.counterexamples:
         if one.invariant == invariant:
@@ -174,13 +171,14 @@ def _trace(result: "Exploration", invariant: str) -> Exit:
 
 
 def _show(result: "Exploration", output: str) -> None:
+    from mockkube.scenario.explore.replay import collect_evidence
     from mockkube.scenario.report import review, summary
 
     match output:
         case "table":
             click.echo(summary.table(result))
         case "md":
-            click.echo(review.render(result), nl=False)
+            click.echo(review.render(collect_evidence(result)), nl=False)
         case "json":
             import json
 
@@ -192,9 +190,10 @@ def _show(result: "Exploration", output: str) -> None:
 
 
 def _report(result: "Exploration", path: str) -> None:
+    from mockkube.scenario.explore.replay import collect_evidence
     from mockkube.scenario.report.exploration import render
 
     try:
-        Path(path).write_text(render(result))
+        Path(path).write_text(render(collect_evidence(result)))
     except OSError as error:
         raise StartError(f"--report: {path}: {error.strerror}: give a file that can be written") from None

@@ -9,6 +9,7 @@ import pytest
 from mockkube.scenario.claims import Claim
 from mockkube.scenario.explore.loading import parse
 from mockkube.scenario.explore.playing import Alone
+from mockkube.scenario.explore.replay import collect_evidence
 from mockkube.scenario.explore.verdict import judge
 from mockkube.scenario.report import exploration
 from mockkube.scenario.report.runs import render
@@ -77,7 +78,7 @@ def of_runs() -> str:
 
 def of_an_exploration() -> str:
     plan = parse(PLAN)
-    return exploration.render(judge(plan, Alone(plan)))
+    return exploration.render(collect_evidence(judge(plan, Alone(plan))))
 
 
 @pytest.fixture(scope="module", params=[of_runs, of_an_exploration], ids=["runs", "exploration"])

@@ -13,7 +13,10 @@ with contextlib.redirect_stdout(io.StringIO()):
     run(json.loads(sys.argv[1]))
 print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
 """
-HEAVY = {"aiohttp", "asyncio", "cel_expr_python", "celpy", "cryptography", "kubernetes_validate", "sqlalchemy", "yaml"}
+HEAVY = {
+    *("aiohttp", "asyncio", "cel_expr_python", "celpy", "cryptography", "jinja2", "kubernetes_validate", "sqlalchemy"),
+    "yaml",
+}
 
 
 def loaded(script: str, *arguments: str) -> set[str]:

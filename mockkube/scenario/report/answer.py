@@ -2,21 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import groupby
 from typing import Final
 
-from mockkube.features.components import API_SERVER
-from mockkube.scenario.explore.intent import Intent
+from mockkube.scenario.explore.conclusions import Conclusions, changes_versions
 from mockkube.scenario.explore.orders import Turns
-from mockkube.scenario.explore.plan import Order, Phase, WrittenOrder
-from mockkube.scenario.explore.reasons import ignorant
+from mockkube.scenario.explore.plan import Phase, WrittenOrder
+from mockkube.scenario.explore.replay import Evidence, Replay
 from mockkube.scenario.explore.stepping import PATIENCE
 from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, Verdict
-from mockkube.scenario.report import mechanism, retold, undisturbed
-from mockkube.scenario.report.meaning import broken, said
-from mockkube.scenario.report.retold import Quiet, Retold
+from mockkube.scenario.report import undisturbed
+from mockkube.scenario.report.meaning import broken, meanings, said
 from mockkube.scenario.report.rules import Rule, rule_of
-from mockkube.scenario.report.supported import concerned, forbidden
 from mockkube.scenario.report.wording import SHORT, Wording, listed, order_text, times
 from mockkube.scenario.report.workloads import Preparation, preparation
 
@@ -25,136 +22,60 @@ NOTHING_HAPPENED: Final = (
     "disturbance"
 )
 NOT_EXERCISED: Final = "no pod and no write was subject to its decisions once it had changed"
-_GAP: Final = 1.5
-"""Harm that is so many times as much is another league; what is nearer is about equal."""
 
 
 @dataclass(frozen=True, slots=True)
-class League:
-    """Orders that do about as much harm."""
+class HarmGroup:
+    """Orders that do about equal harm, and the rule that they have in common."""
 
     orders: tuple[OrderVerdict, ...]
     rule: Rule
 
     @property
     def least(self) -> int:
-        """The score of the best."""
+        """The lowest score."""
         return min(one.worst.harm.score for one in self.orders)
 
     @property
     def most(self) -> int:
-        """The score of the worst."""
+        """The highest score."""
         return max(one.worst.harm.score for one in self.orders)
 
     @property
     def span(self) -> str:
-        """Both."""
+        """Lowest and highest score as text."""
         return str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
 
 
-class Answer:
-    """An exploration with what is concluded from it."""
+class Answer(Conclusions):
+    """Conclusions from an exploration as sentences."""
 
-    def __init__(self, result: Exploration) -> None:
-        self.result = result
-        self.plan = result.plan
+    def __init__(self, result: Exploration, evidence: Evidence | None = None) -> None:
+        super().__init__(result)
         self.words = Wording(result.plan)
-
-    def plain(self, phase: Phase) -> list[OrderVerdict]:
-        """Return the orders nobody has prepared for."""
-        return [one for one in self.result.of(phase) if not one.prepares]
-
-    def prepared(self) -> list[OrderVerdict]:
-        """Return the ways back that somebody prepares."""
-        return [one for one in self.result.of(Phase.DOWN) if one.prepares]
-
-    def safe(self, phase: Phase) -> list[OrderVerdict]:
-        """Return the orders that do no harm by themselves."""
-        return [one for one in self.plain(phase) if one.safe]
-
-    def untried(self, phase: Phase) -> list[OrderVerdict]:
-        """Return the orders nobody has prepared for in which nothing was tried."""
-        return [one for one in self.plain(phase) if one.verdict is Verdict.NOT_TRIED]
-
-    def unsafe(self, phase: Phase) -> list[OrderVerdict]:
-        """Return the orders nobody has prepared for that do harm."""
-        return [one for one in self.plain(phase) if one.verdict is Verdict.UNSAFE]
-
-    def not_exercised(self, phase: Phase) -> Order:
-        """Return the components whose change nothing exercised, in a direction in which others were."""
-        names = self.result.not_exercised(phase)
-        return () if len(names) == len(self.plan.components) else names
+        self._undisturbed = evidence.undisturbed.by_order if evidence is not None else {}
+        self.undisturbed_harm = evidence.undisturbed.harm if evidence is not None else None
 
     def rule(self, phase: Phase) -> Rule:
-        """Return what all safe orders have in common."""
-        return rule_of([one.order for one in self.safe(phase)], [one.order for one in self.plain(phase)])
+        """Return the rule that all safe orders have in common."""
+        return rule_of([one.order for one in self.safe(phase)], [one.order for one in self.unprepared(phase)])
 
-    def leagues(self, phase: Phase) -> list[League]:
-        """Return the orders that are not safe, the least harmful first, in groups that are about equal."""
-        rest = self.unsafe(phase)
-        every = [one.order for one in self.plain(phase)]
-        groups: list[list[OrderVerdict]] = []
-        for one in sorted(rest, key=lambda one: one.worst.harm.score):
-            if not groups or one.worst.harm.score > groups[-1][-1].worst.harm.score * _GAP:
-                groups.append([])
-            groups[-1].append(one)
-        return [League(tuple(some), rule_of([one.order for one in some], every)) for some in groups]
-
-    def supported(self, phase: Phase, order: Order) -> bool:
-        """Whether the version skew policy has nothing against an order."""
-        return not forbidden(self.plan, phase, order)
-
-    @cached_property
-    def example_up(self) -> OrderVerdict:
-        """The order up that is shown: safe, supported, written by somebody, if there is one."""
-        return self._example(Phase.UP, self._best(Phase.UP), ())
-
-    @cached_property
-    def example_down(self) -> OrderVerdict:
-        """The order down that is shown; rather not that of the way up."""
-        return self._example(Phase.DOWN, self._best(Phase.DOWN), self.example_up.order)
-
-    def _best(self, phase: Phase) -> Sequence[OrderVerdict]:
-        """Return the safe orders; if there are none those that were not tried, else those with the least harm."""
-        return self.safe(phase) or self.untried(phase) or self.leagues(phase)[0].orders
-
-    def _example(self, phase: Phase, some: Sequence[OrderVerdict], other: Order) -> OrderVerdict:
-        return min(
-            some,
-            key=lambda one: (
-                not self.supported(phase, one.order),
-                not one.written,
-                one.order == other,
-                one.order != tuple(reversed(other)),
-            ),
-        )
-
-    @cached_property
-    def quiet(self) -> Quiet:
-        """What happens on the way down when nobody disturbs anything, for the order that is shown and prepared ones."""
-        downs = [(self.example_down.order, ""), *((one.order, one.prepares) for one in self.prepared())]
-        return retold.undisturbed(self.plan, self.example_up.order, downs)
-
-    def undisturbed(self) -> list[Retold]:
-        """Return the way that is shown with nobody touching anything, if that does harm and others were disturbed."""
-        way = self.quiet.ways.get((self.example_down.order, ""))
-        if way is None or not self.plan.disturbances or not any(way.taken()):
-            return []
-        return [undisturbed.as_way(way)]
+    def harm_groups(self, phase: Phase) -> list[HarmGroup]:
+        """Return the unsafe orders in groups of about equal harm, the least harmful group first."""
+        every = [one.order for one in self.unprepared(phase)]
+        return [HarmGroup(tuple(some), rule_of([one.order for one in some], every))
+                for some in self.group_by_harm(phase)]  # fmt: skip
 
     @property
-    def independent(self) -> bool:
-        """Whether each way down came out the same whatever the way up was."""
-        seen: dict[tuple[Order, str], set[int]] = {}
-        for pair in self.result.pairs:
-            seen.setdefault((pair.down, pair.prepares), set()).add(pair.falling.harm.score)
-        return all(len(scores) == 1 for scores in seen.values())
+    def first_undisturbed(self) -> Replay | None:
+        """One replay without disturbances; all of them have the same direction up."""
+        return next(iter(self._undisturbed.values()), None)
 
     # In sentences
 
     def on(self, phase: Phase) -> Iterator[str]:
         """Yield what to do, the rule first."""
-        if concerned(self.plan):
+        if changes_versions(self.plan):
             yield from self._policy(phase)
         yield from self._rule(phase)
         if phase is Phase.DOWN:
@@ -168,20 +89,30 @@ class Answer:
 
     def _others(self) -> Iterator[str]:
         """Say that only workloads that use what changes were looked at, if it is so."""
-        using = [
-            any(ignorant(self.plan, one.component, one.before, own) for one in self.plan.changes)
-            for own in Intent(self.plan).workloads
-        ]
-        if using and all(using):
+        if self.all_workloads_need_change():
             yield "Pods that do not use it were not part of this test: all workloads here do."
 
     def mechanism(self, phase: Phase) -> str:
-        """Return in a line what each component does to an order by its place."""
-        return mechanism.told(self.plain(phase), phase)
+        """Return in a line what orders have in common by the component that changes last (up) or first (down).
+
+        Up, everything else has changed before the last component, so what is left is its own harm; down, the reverse.
+        """
+        orders, (place, word) = self.unprepared(phase), (-1, "last") if phase is Phase.UP else (0, "first")
+        always = set.intersection(*(set(broken(one)) for one in orders))
+        names = sorted({one.order[place] for one in orders})
+        found = sorted((_shared_harm([one for one in orders if one.order[place] == name], always), name)
+                       for name in names)  # fmt: skip
+        parts = [f"{listed((f'`{name}`' for _, name in group), 'or')} {word}: {text}"
+                 for text, group in groupby(found, key=lambda one: one[0])]  # fmt: skip
+        common = [each for one in orders for each in one.worst.breaks if each.invariant in always]
+        every = f" All orders without preparation bring: {said(common)}." if common else ""
+        return (
+            f"In short, what all orders have in common by the component that changes {word}: {'; '.join(parts)}.{every}"
+        )
 
     def _rule(self, phase: Phase) -> Iterator[str]:
-        plain, safe, rule = self.plain(phase), self.safe(phase), self.rule(phase)
-        whether = "Policy aside, to" if concerned(self.plan) else "To"
+        plain, safe, rule = self.unprepared(phase), self.safe(phase), self.rule(phase)
+        whether = "Policy aside, to" if changes_versions(self.plan) else "To"
         verb = f"{whether} {self.words.verb(phase)}"
         untried, unsafe = self.untried(phase), self.unsafe(phase)
         if not safe and not unsafe:
@@ -234,7 +165,7 @@ class Answer:
 
     def _none(self, phase: Phase) -> Iterator[str]:
         using = " while workloads use it" if phase is Phase.DOWN and self.words.gates else ""
-        plain, unsafe = self.plain(phase), self.unsafe(phase)
+        plain, unsafe = self.unprepared(phase), self.unsafe(phase)
         which = (
             f"Each of the {len(plain)} orders" if len(unsafe) == len(plain) else f"{len(unsafe)} of {len(plain)} orders"
         )
@@ -248,13 +179,13 @@ class Answer:
 
     def _least(self, phase: Phase) -> Iterator[str]:
         """Say which orders do least harm; not which one: a few points say nothing."""
-        plain, leagues = self.plain(phase), self.leagues(phase)
-        first, rest = leagues[0], leagues[1:]
+        plain, groups = self.unprepared(phase), self.harm_groups(phase)
+        first, rest = groups[0], groups[1:]
         if not rest:
             yield f"**All {len(plain)} orders are about equal** (harm {first.span}; how it is counted stands below)."
             return
         who = first.rule.text if first.rule.exact else f"{first.rule.text} (not all of those)"
-        others = [one for league in rest for one in league.orders]
+        others = [one for group in rest for one in group.orders]
         in_all = set.intersection(*(set(broken(one)) for one in others))
         alone = in_all - {name for one in first.orders for name in broken(one)}
         more = [each for one in others for each in one.worst.breaks if each.invariant in alone]
@@ -266,8 +197,8 @@ class Answer:
         )
 
     def _policy(self, phase: Phase) -> Iterator[str]:
-        plain = self.plain(phase)
-        good = [one for one in plain if self.supported(phase, one.order)]
+        plain = self.unprepared(phase)
+        good = [one for one in plain if self.is_supported(phase, one.order)]
         if not good:
             yield "The version skew policy of Kubernetes supports none of these orders; it was not enforced here."
             return
@@ -314,7 +245,9 @@ class Answer:
     def _kin(self, written: WrittenOrder) -> str:
         """Say what became of all orders that do what was written, wherever other components stand."""
         named = written.order[: written.named]
-        kin = [one for one in self.plain(written.phase) if tuple(name for name in one.order if name in named) == named]
+        kin = [
+            one for one in self.unprepared(written.phase) if tuple(name for name in one.order if name in named) == named
+        ]
         if min(len(named), len(kin)) <= 1:
             return ""
         safe = sum(one.safe for one in kin)
@@ -325,11 +258,11 @@ class Answer:
 
     def _running(self) -> Iterator[str]:
         """Say what happens to pods that just run."""
-        way = self.quiet.ways.get((self.example_down.order, ""))
-        if way is not None:
-            others = len(self.plain(Phase.DOWN))
+        replay = self._undisturbed.get((self.example_down.order, ""))
+        if replay is not None:
+            others = len(self.unprepared(Phase.DOWN))
             back = not any(one.again.breaks for one in self.result.pairs)
-            yield from undisturbed.told(self.words, way, self.example_down.order, others=others, back=back)
+            yield from undisturbed.describe(self.words, replay, self.example_down.order, others=others, back=back)
 
     def _prepared(self) -> Iterator[str]:
         """Say what is to be done to the workloads first, and whether that is enough."""
@@ -339,15 +272,13 @@ class Answer:
                 continue
             verb, order = self.words.verb(Phase.DOWN), order_text(one.order)
             told = f"{'; '.join(known.lines)}.{known.values}{self._meanwhile(known)} Then {order}."
-            tried = (
-                f"Of the {len(self.plain(Phase.DOWN))} orders this is the one that was tried with this preparation "
-                f'("{one.prepares}")'
-            )
+            count = len(self.unprepared(Phase.DOWN))
+            tried = f'Of the {count} orders this is the one that was tried with this preparation ("{one.prepares}")'
             if one.verdict is Verdict.NOT_TRIED:
                 yield f"**Preparing the workloads:** {told} {tried}. Nothing happened in it: safety was not tried."
             elif one.safe:
                 source = f" This is what {known.written.source} says." if known.written.source else ""
-                ups = len(self.plain(Phase.UP))
+                ups = len(self.unprepared(Phase.UP))
                 yield (
                     f"**To {verb} safely, prepare the workloads first:** {told}{source} {tried}; it was safe after "
                     f"each of the {ups} ways up."
@@ -365,7 +296,7 @@ class Answer:
             told = f" This makes their pods anew: wait for it ({listed(known.rolls)})."
         if self.words.gates:
             told += f" From then on let nobody make objects that need {self.words.subject}."
-        lasting = [name for name in known.untouched if self._foreign(name)]
+        lasting = [name for name in known.untouched if self.is_refused_after_rollback(name)]
         if lasting:
             names, one = listed(f"`{name}`" for name in lasting), len(lasting) == 1
             told += (
@@ -374,26 +305,20 @@ class Answer:
             )
         return told
 
-    def _foreign(self, name: str) -> bool:
-        """Whether the API server that has not changed would refuse a workload."""
-        server = next((one for one in self.plan.changes if one.component == API_SERVER), None)
-        own = next((one for one in Intent(self.plan).workloads if one.name == name), None)
-        return server is not None and own is not None and ignorant(self.plan, API_SERVER, server.before, own)
-
     def _refused(self) -> Iterator[str]:
         """Say who cannot be used before what has changed, on the safe way up: that is not counted as harm."""
-        way = next(iter(self.quiet.ways.values()), None)
-        if way is None:
+        replay = self.first_undisturbed
+        if replay is None:
             return
         last, names = 0, dict[str, None]()
-        for index, stage in enumerate(way.stages):
-            if isinstance(stage.told.move, Turns):
+        for index, step in enumerate(replay.steps):
+            if isinstance(step.record.move, Turns):
                 break
-            found = [text.partition(":")[0].lower() for text in stage.told.refused]
+            found = [text.partition(":")[0].lower() for text in step.record.refused]
             names.update(dict.fromkeys(found))
             last = index + 1 if found else last
         if names:
-            until = self.words.move(way.moves[last])
+            until = self.words.move(replay.moves[last])
             yield (
                 f'On a safe way up users must wait: until "{until}" the API server refuses '
                 f"{listed(f'`{name}`' for name in names)}. That is not counted as harm."
@@ -418,3 +343,11 @@ class Answer:
         names = sorted({each.invariant for one in bad for each in one.again.breaks})
         good = len(self.result.pairs) - len(bad)
         return f"{told}{good} of {len(self.result.pairs)} combinations; in the others broke: {', '.join(names)}.{note}"
+
+
+def _shared_harm(orders: Sequence[OrderVerdict], always: set[str]) -> str:
+    shared = set.intersection(*(set(broken(one)) for one in orders)) - always
+    text = listed(meanings(each for one in orders for each in one.worst.breaks if each.invariant in shared))
+    if text:
+        return text
+    return "nothing" if all(set(broken(one)) <= always for one in orders) else "nothing that all of them share"

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
+from mockkube.scenario.explore.replay import UNDISTURBED
 from mockkube.scenario.report.answer import Answer
 from mockkube.scenario.report.trust import tool
-from mockkube.scenario.report.undisturbed import UNDISTURBED
 
 INSTALL: Final = "pip install mockkube"
 
@@ -31,7 +31,7 @@ def lines(answer: Answer) -> Iterator[str]:
             "broken.yaml` plays one "
             "way to break an invariant. Exit status: 0 when the harm is there."
         )
-    if answer.undisturbed():
+    if answer.undisturbed_harm is not None:
         yield (
             f"`mockkube explore {plan.name}.yaml{seed} --trace {UNDISTURBED} > gone.yaml; mockkube test -v gone.yaml` "
             "plays the way down on which nobody touches anything. Exit status: 0 when pods are gone at its end."

@@ -3,25 +3,23 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from mockkube.scenario.explore.conclusions import changes_versions
 from mockkube.scenario.explore.plan import Phase
-from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, Verdict
-from mockkube.scenario.report import breaking, glossary, reproducing, retold, trust
+from mockkube.scenario.explore.replay import UNDISTURBED, Evidence, Replay
+from mockkube.scenario.explore.verdict import OrderVerdict, Verdict
+from mockkube.scenario.report import breaking, glossary, reproducing, trust
 from mockkube.scenario.report.answer import Answer
 from mockkube.scenario.report.meaning import broken
 from mockkube.scenario.report.noticing import signs
-from mockkube.scenario.report.retold import Retold
-from mockkube.scenario.report.supported import concerned
-from mockkube.scenario.report.undisturbed import UNDISTURBED
 from mockkube.scenario.report.wording import SHORT, order_text
 from mockkube.scenario.report.workloads import nodes, preparation, workloads
 
 _SAFE: Final = {Verdict.SAFE: "yes", Verdict.UNSAFE: "no", Verdict.NOT_TRIED: "not tried"}
 
 
-def render(result: Exploration) -> str:
+def render(evidence: Evidence) -> str:
     """Return the answers in Markdown, each with its evidence."""
-    answer = Answer(result)
-    ways = [*retold.counterexamples(result), *answer.undisturbed()]
+    answer, ways = Answer(evidence.result, evidence), evidence.replays
     parts = [_head(answer), _rolling_out(answer), _rolling_back(answer), _again(answer), _failing(answer, ways),
              _noticed(ways), _tested(answer), _skew(answer), _evidence(answer, ways)]  # fmt: skip
     return "\n".join([line for part in parts for line in part] + [""])
@@ -100,7 +98,7 @@ def _again(answer: Answer) -> Iterator[str]:
     yield from _section(question, [answer.again()])
 
 
-def _failing(answer: Answer, ways: Sequence[Retold]) -> Iterator[str]:
+def _failing(answer: Answer, ways: Sequence[Replay]) -> Iterator[str]:
     yield "### Rollout, Upgrade and Rollback Planning"
     yield ""
     question = "###### How can a rollout or rollback fail? Can it impact already running workloads?"
@@ -109,16 +107,16 @@ def _failing(answer: Answer, ways: Sequence[Retold]) -> Iterator[str]:
     yield from _section(question, told or ["No invariant broke in any order."])
 
 
-def _way(answer: Answer, number: int, way: Retold, places: Mapping[str, int]) -> str:
+def _way(answer: Answer, number: int, way: Replay, places: Mapping[str, int]) -> str:
     place = f'<a id="{UNDISTURBED}"></a>' if way.undisturbed else ""
     lines = [f"- {place}**Way {number}.** {breaking.summary_of(answer, way, places)}"]
-    for index in range(len(way.stages)):
+    for index in range(len(way.steps)):
         causes = [answer.words.reworded(text) for text in breaking.causes_of(way, index)]
         lines += [f"  - Step {index + 1}: {text}" for text in causes]
     return "\n".join(dict.fromkeys(lines))
 
 
-def _noticed(ways: Sequence[Retold]) -> Iterator[str]:
+def _noticed(ways: Sequence[Replay]) -> Iterator[str]:
     question = "###### What specific metrics should inform a rollback?"
     if not ways:
         return
@@ -132,9 +130,9 @@ def _noticed(ways: Sequence[Retold]) -> Iterator[str]:
     yield from _section(question, [*head, *rows])
 
 
-def _signs(number: int, way: Retold) -> Iterator[str]:
-    for index, stage in enumerate(way.stages):
-        if stage.told.taken.breaks or stage.told.taken.harm.refused:
+def _signs(number: int, way: Replay) -> Iterator[str]:
+    for index, step in enumerate(way.steps):
+        if step.record.taken.breaks or step.record.taken.harm.refused:
             for one in signs(way, index):
                 where = f"{number}, {index + 1}"
                 yield f"| {where} | {one.who} | {_cell(one.what)} | {one.soon} | {one.often} | `{one.command}` |"
@@ -191,7 +189,7 @@ def _orders(answer: Answer, phase: Phase) -> Iterator[str]:
     yield answer.mechanism(phase)
     yield ""
     yield from _order_head(answer, phase)
-    yield from _order_rows(answer, phase, answer.plain(phase))
+    yield from _order_rows(answer, phase, answer.unprepared(phase))
     if phase is Phase.DOWN and (ready := answer.prepared()):
         yield ""
         yield "Prepared, and so not comparable with the table above:"
@@ -201,17 +199,17 @@ def _orders(answer: Answer, phase: Phase) -> Iterator[str]:
 
 
 def _order_head(answer: Answer, phase: Phase) -> Iterator[str]:
-    policy = concerned(answer.plan)
+    policy = changes_versions(answer.plan)
     yield f"| order to {answer.words.verb(phase)} |{' skew policy |' if policy else ''} safe | harm | counts | breaks |"
     yield f"| --- |{' --- |' if policy else ''} --- | --- | --- | --- |"
 
 
 def _order_rows(answer: Answer, phase: Phase, orders: Sequence[OrderVerdict]) -> Iterator[str]:
-    policy = concerned(answer.plan)
+    policy = changes_versions(answer.plan)
     for one in orders:
         skew = ""
         if policy:
-            skew = " supported |" if answer.supported(phase, one.order) else " not supported |"
+            skew = " supported |" if answer.is_supported(phase, one.order) else " not supported |"
         yield (
             f"| {_named(one)} |{skew} {_SAFE[one.verdict]}{_besides(one)} | {one.worst.harm.score} | "
             f"{glossary.harm_text(one.worst.harm)} | {', '.join(f'`{name}`' for name in broken(one)) or '-'} |"
@@ -230,7 +228,7 @@ def _named(one: OrderVerdict) -> str:
     return f"{order_text(one.order)}{ready}{f' (written: {written})' if written else ''}"
 
 
-def _evidence(answer: Answer, ways: Sequence[Retold]) -> Iterator[str]:
+def _evidence(answer: Answer, ways: Sequence[Replay]) -> Iterator[str]:
     yield "### How far to trust this"
     yield ""
     yield from _bullets(trust.reasons(answer))

@@ -1,14 +1,11 @@
-"""The steps of a run in a table: where each stands, when it was played, on what, and how it came out."""
+"""Steps of a run in words: what each is about."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from typing import Any, Final
 
-from mockkube.scenario.report.page import badge, table
 from mockkube.scenario.report.wording import listed
 from mockkube.scenario.results import Outcome, RunResult, StepResult
 
-_TONES: Final = {Outcome.PASSED: "good", Outcome.SKIPPED: "wait"}
 _SHOWN_MAX: Final = 4
 _CLAIMS: Final = {"assert": "becomes so", "error": "must not be so"}
 """What the two verbs mean that are told from each other least."""
@@ -18,32 +15,6 @@ def failed(run: RunResult) -> int | None:
     """Return the place of the step that ended the run."""
     wrong = (index for index, one in enumerate(run.steps) if one.outcome not in (Outcome.PASSED, Outcome.SKIPPED))
     return next(wrong, None)
-
-
-def listing(run: RunResult) -> str:
-    """Return the table."""
-    rows = [
-        [str(number), str(one.line), f"{one.began:.0f} s", f"<code>{escape(one.verb)}</code>", _on(one), _result(one)]
-        for number, one in enumerate(run.steps, 1)
-    ]
-    caption = (
-        "Steps. `assert`: an object must be, or become, like this; `error`: no object may be like this (so "
-        "*passed* means "
-        "that there is none)"
-    )
-    heads = ("Step", "Line", "At", "Verb", "On what", "Result")
-    return table(heads, rows, caption.replace("`", "").replace("*", ""))
-
-
-def _result(one: StepResult) -> str:
-    text = f"<br>{escape(one.message)}" if one.message else ""
-    return f'{badge(str(one.outcome), _TONES.get(one.outcome, "bad"))}<span class="lines">{text}</span>'
-
-
-def _on(one: StepResult) -> str:
-    described = f"<br><span class='soft'>{escape(one.description)}</span>" if one.description else ""
-    log = "".join(f"<br><span class='soft lines'>{escape(text)}</span>" for text in one.log)
-    return f"{escape(about(one))}{described}{log}"
 
 
 def about(step: StepResult) -> str:
@@ -109,8 +80,3 @@ def _short(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {True: "true", False: "false", None: "null"}[value]
     return str(value)
-
-
-def objects_of(step: StepResult) -> Sequence[Mapping[str, Any]]:
-    """Return the manifests of a step."""
-    return objects_in(step.arguments)

@@ -38,7 +38,7 @@ def table(result: Exploration) -> str:
 
 def _of_phase(answer: Answer, phase: Phase) -> Iterator[str]:
     yield f"TO {answer.words.verb(phase).upper()}: {_counted(answer, phase)}"
-    yield from _rows(answer.plain(phase))
+    yield from _rows(answer.unprepared(phase))
     if names := answer.not_exercised(phase):
         yield f"  not tried: {', '.join(names)} ({NOT_EXERCISED}): no order says anything of {_them(names)}"
     if phase is Phase.DOWN and (ready := answer.prepared()):
@@ -49,7 +49,7 @@ def _of_phase(answer: Answer, phase: Phase) -> Iterator[str]:
 
 
 def _counted(answer: Answer, phase: Phase) -> str:
-    every, safe, untried = answer.plain(phase), answer.safe(phase), answer.untried(phase)
+    every, safe, untried = answer.unprepared(phase), answer.safe(phase), answer.untried(phase)
     if len(untried) == len(every):
         return f"not tried: {NOTHING_HAPPENED}"
     rule = answer.rule(phase)

@@ -5,9 +5,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 from mockkube.cluster.laboratory import PACE
 from mockkube.features.versions import DEFAULT, Version
+from mockkube.scenario.explore.conclusions import changes_versions
 from mockkube.scenario.explore.plan import Phase, When
 from mockkube.scenario.report.answer import NOT_EXERCISED, Answer
-from mockkube.scenario.report.supported import concerned
 from mockkube.scenario.report.wording import listed, times
 
 
@@ -48,7 +48,7 @@ def _versions(answer: Answer) -> str:
 
 def _cluster(answer: Answer) -> str:
     plan = answer.plan
-    others = "" if concerned(plan) else " The versions are equal, so the skew policy has nothing to say."
+    others = "" if changes_versions(plan) else " The versions are equal, so the skew policy has nothing to say."
     return (
         f"**The cluster:** {times(len(plan.nodes), 'node')}, one API server, one scheduler, one controller "
         "manager; the "
@@ -58,7 +58,7 @@ def _cluster(answer: Answer) -> str:
 
 def _tried(answer: Answer) -> str:
     plan, words = answer.plan, answer.words
-    ups, downs, ready = len(answer.plain(Phase.UP)), len(answer.plain(Phase.DOWN)), len(answer.prepared())
+    ups, downs, ready = len(answer.unprepared(Phase.UP)), len(answer.unprepared(Phase.DOWN)), len(answer.prepared())
     prepared = f" and {times(ready, 'prepared one')}" if ready else ""
     what = f"a change of version ({words.subject})" if words.upgrades else f"{words.subject} at version {plan.version}"
     return (

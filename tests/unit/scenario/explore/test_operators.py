@@ -9,6 +9,7 @@ from mockkube.scenario.explore import invariants
 from mockkube.scenario.explore.loading import parse
 from mockkube.scenario.explore.plan import Phase
 from mockkube.scenario.explore.playing import Alone
+from mockkube.scenario.explore.replay import collect_evidence
 from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, Verdict, judge
 from mockkube.scenario.report import review, summary
 from mockkube.scenario.report.exploration import render
@@ -127,8 +128,8 @@ def test_a_direction_in_which_nothing_happens_is_not_tried() -> None:
     assert set(verdicts(result, Phase.DOWN).values()) == {Verdict.NOT_TRIED}
     assert [written.name for written, _ in result.unconfirmed] == ["as written"]
     assert "TO DISABLE: not tried: nothing was created" in summary.table(result)
-    assert "**To disable: not tried.**" in review.render(result)
-    assert "not tried" in render(result)
+    assert "**To disable: not tried.**" in review.render(collect_evidence(result))
+    assert "not tried" in render(collect_evidence(result))
     [told] = {one["verdict"] for one in summary.as_json(result)["orders"] if one["phase"] == "down"}
     assert told == "not tried"
 
@@ -138,7 +139,7 @@ def test_a_component_that_had_nothing_to_decide_is_named() -> None:
     result = explored(SCHEDULER, CONTROLLERS, workload=pod(COMPARED, name="web"), do=create)
     assert result.not_exercised(Phase.UP) == (CONTROLLERS,)
     assert f"not tried: {CONTROLLERS}" in summary.table(result)
-    assert f"**Not tried: `{CONTROLLERS}`**" in review.render(result)
+    assert f"**Not tried: `{CONTROLLERS}`**" in review.render(collect_evidence(result))
 
 
 def test_prepared_orders_have_a_count_of_their_own() -> None:

@@ -12,6 +12,7 @@ from mockkube.scenario.explore.loading import parse
 from mockkube.scenario.explore.orders import walks
 from mockkube.scenario.explore.plan import Phase
 from mockkube.scenario.explore.playing import Alone
+from mockkube.scenario.explore.replay import collect_evidence
 from mockkube.scenario.explore.retelling import scenario_of
 from mockkube.scenario.explore.search import Break, Taken
 from mockkube.scenario.explore.stepping import walk
@@ -108,14 +109,14 @@ def test_a_counterexample_is_a_scenario_that_can_be_read(explored: Exploration) 
 
 
 def test_a_report_is_one_file_that_fetches_nothing(explored: Exploration) -> None:
-    page = render(explored)
+    page = render(collect_evidence(explored))
     assert "A &lt;small&gt; rollout" in page
     assert "kube-controller-manager has the gate off" in page
     assert not [tag for tag in ("<script", "<link", "src=", "url(", "@import") if tag in page]
 
 
 def test_a_review_answers_the_questions_of_the_template(explored: Exploration) -> None:
-    text = review.render(explored)
+    text = review.render(collect_evidence(explored))
     assert "###### Can the feature be disabled once it has been enabled" in text
     assert "said to be safe, **is not safe**" in text
 

@@ -5,25 +5,30 @@ import re
 import pytest
 
 from mockkube.scenario.explore.plan import Phase
+from mockkube.scenario.explore.replay import Evidence, collect_evidence
 from mockkube.scenario.explore.verdict import Exploration
-from mockkube.scenario.report import meaning, retold, review
+from mockkube.scenario.report import meaning, review
 from mockkube.scenario.report.answer import Answer
-from mockkube.scenario.report.drawing import scale
+from mockkube.scenario.report.drawing import shade_labels
 from mockkube.scenario.report.exploration import render
 from mockkube.scenario.report.trust import reasons
-from mockkube.scenario.report.undisturbed import scenario
 
 pytestmark = pytest.mark.heavy  # explores
 
 
 @pytest.fixture(scope="module")
-def page(explored: Exploration) -> str:
-    return render(explored)
+def evidence(explored: Exploration) -> Evidence:
+    return collect_evidence(explored)
 
 
 @pytest.fixture(scope="module")
-def answer(explored: Exploration) -> Answer:
-    return Answer(explored)
+def page(evidence: Evidence) -> str:
+    return render(evidence)
+
+
+@pytest.fixture(scope="module")
+def answer(evidence: Evidence) -> Answer:
+    return Answer(evidence.result, evidence)
 
 
 def test_the_answer_leads_as_a_rule_with_an_example(answer: Answer) -> None:
@@ -46,20 +51,20 @@ def test_it_is_told_for_how_many_orders_that_was_tried_and_whether_the_pods_come
     assert "To enable again brings them back" in told
 
 
-def test_the_way_that_nobody_disturbs_is_told_step_by_step_with_a_scenario(answer: Answer, page: str) -> None:
-    [way] = answer.undisturbed()
-    written = scenario(way)
-    assert written is not None
-    assert "delete:" not in written
+def test_the_way_that_nobody_disturbs_is_told_step_by_step_with_a_scenario(evidence: Evidence, page: str) -> None:
+    harm = evidence.undisturbed.harm
+    assert harm is not None
+    assert harm.scenario is not None
+    assert "delete:" not in harm.scenario
     assert 'id="undisturbed"' in page
-    assert "with nobody touching anything" in review.render(answer.result)
+    assert "with nobody touching anything" in review.render(evidence)
 
 
 def test_pods_that_ran_are_told_from_new_ones(answer: Answer) -> None:
     told = " ".join(answer.on(Phase.UP))
     assert "new pods evicted or removed as soon as they have a node" in told
     assert "running pods evicted" not in told
-    assert any("running pods evicted" in meaning.said(one.worst.breaks) for one in answer.plain(Phase.DOWN))
+    assert any("running pods evicted" in meaning.said(one.worst.breaks) for one in answer.unprepared(Phase.DOWN))
 
 
 def test_what_a_document_does_not_name_is_said_to_be_added(answer: Answer) -> None:
@@ -86,8 +91,7 @@ def test_a_step_with_a_loop_says_how_the_tables_count_it(page: str) -> None:
 
 
 def test_the_scale_of_the_map_ends_where_the_harm_does() -> None:
-    assert "51 to 150" in scale(120)
-    assert "151" not in scale(120)
+    assert shade_labels(120) == ["0 (no harm)", "1 to 50", "51 to 150"]
 
 
 def test_a_preparation_is_told_in_words(answer: Answer) -> None:
@@ -96,16 +100,16 @@ def test_a_preparation_is_told_in_words(answer: Answer) -> None:
 
 
 def test_orders_that_differ_by_a_few_points_have_no_winner(answer: Answer) -> None:
-    first, *rest = answer.leagues(Phase.DOWN)
-    assert first.most < min((league.least for league in rest), default=first.most + 1)
+    first, *rest = answer.harm_groups(Phase.DOWN)
+    assert first.most < min((group.least for group in rest), default=first.most + 1)
 
 
-def test_a_page_says_how_far_it_can_be_trusted(answer: Answer, page: str) -> None:
+def test_a_page_says_how_far_it_can_be_trusted(answer: Answer, evidence: Evidence, page: str) -> None:
     told = " ".join(reasons(answer))
     assert "A simulated cluster, not real binaries" in told
     assert "one seed (0)" in told
     assert "How far to trust this" in page
-    assert "How far to trust this" in review.render(answer.result)
+    assert "How far to trust this" in review.render(evidence)
 
 
 def test_every_word_for_harm_is_defined_before_the_first_table_of_orders(page: str) -> None:
@@ -131,7 +135,7 @@ def test_the_plan_is_part_of_the_page(explored: Exploration, page: str) -> None:
 
 
 def test_the_same_exploration_gives_the_same_page(explored: Exploration, page: str) -> None:
-    assert render(explored) == page
+    assert render(collect_evidence(explored)) == page
 
 
 def test_the_pace_of_a_loop_is_told_and_drawn(explored: Exploration, page: str) -> None:
@@ -145,8 +149,8 @@ def test_what_mockkube_why_says_stands_at_the_step(page: str) -> None:
     assert "it would help: kube-controller-manager TaintTolerationComparisonOperators=true" in page
 
 
-def test_what_mockkube_why_says_is_about_the_harm_at_which_it_stands(explored: Exploration) -> None:
-    told = [one for way in retold.counterexamples(explored) for stage in way.stages for one in stage.told.why]
+def test_what_mockkube_why_says_is_about_the_harm_at_which_it_stands(evidence: Evidence) -> None:
+    told = [one for replay in evidence.counterexamples for step in replay.steps for one in step.record.why]
     assert told
     words = {"evicted": "evicted it", "rejected": "refused it", "stuck": "kube-scheduler"}
     assert [one.harm for one in told if words[one.harm] not in one.told()] == []

@@ -69,7 +69,7 @@ def test_the_headline_counts_claims_that_do_not_hold() -> None:
 
 def test_a_failure_shows_the_step_as_written_and_what_was_found() -> None:
     page = render([FAILED])
-    assert "not so:\n  status.phase: found &#x27;Pending&#x27;" in page
+    assert "not so:\n  status.phase: found &#39;Pending&#39;" in page
     assert "assert:\n  apiVersion: v1\n  kind: Pod" in page
     assert "mockkube test b.yaml --scenario mine --seed 0" in page
 

@@ -2,8 +2,8 @@
 
 from itertools import permutations
 
+from mockkube.scenario.explore.conclusions import changes_versions, find_unsupported
 from mockkube.scenario.explore.plan import Change, Phase, Plan, Setting
-from mockkube.scenario.report.supported import concerned, forbidden
 
 NAMES = ("kube-apiserver", "kube-scheduler", "kubelet")
 
@@ -17,13 +17,13 @@ UPGRADE = plan(before=Setting("1.33"), after=Setting("1.34"))
 
 
 def test_the_api_server_is_upgraded_first_and_downgraded_last() -> None:
-    up = [order for order in permutations(NAMES) if not forbidden(UPGRADE, Phase.UP, order)]
-    down = [order for order in permutations(NAMES) if not forbidden(UPGRADE, Phase.DOWN, order)]
+    up = [order for order in permutations(NAMES) if not find_unsupported(UPGRADE, Phase.UP, order)]
+    down = [order for order in permutations(NAMES) if not find_unsupported(UPGRADE, Phase.DOWN, order)]
     assert {order[0] for order in up} == {"kube-apiserver"}
     assert {order[-1] for order in down} == {"kube-apiserver"}
 
 
 def test_the_policy_says_nothing_of_gates() -> None:
     gates = plan(before=Setting(gates={"X": None}), after=Setting(gates={"X": True}))
-    assert concerned(UPGRADE)
-    assert not concerned(gates)
+    assert changes_versions(UPGRADE)
+    assert not changes_versions(gates)

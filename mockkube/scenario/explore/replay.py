@@ -1,0 +1,242 @@
+"""Replays of paths: evidence for the report about an exploration."""
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+from mockkube.api.catalogue import KINDS, is_stable_version
+from mockkube.features.components import SCHEDULER
+from mockkube.scenario.explore.conclusions import Conclusions
+from mockkube.scenario.explore.intent import Workload
+from mockkube.scenario.explore.invariants import REPLICAS_UP, ROLLBACK_RESTORES
+from mockkube.scenario.explore.mirror import PODS
+from mockkube.scenario.explore.observing import Fact
+from mockkube.scenario.explore.orders import Moves, Turns, walks
+from mockkube.scenario.explore.plan import Order, Plan
+from mockkube.scenario.explore.rates import Rate
+from mockkube.scenario.explore.reasons import settings_after, why
+from mockkube.scenario.explore.retelling import scenario_of
+from mockkube.scenario.explore.stepping import Journey, Told
+from mockkube.scenario.explore.verdict import Counterexample, Exploration
+from mockkube.scenario.results import Moment, story_of
+from mockkube.scheduler.scheduler import Scheduler
+
+UNDISTURBED: Final = "undisturbed"
+"""Name of the path down without disturbances, for `--trace` and for links."""
+_ENDS_POD: Final = ("evicted", "rejected", "removed")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedMove:
+    """One move of a replay."""
+
+    record: Told
+    moment: int
+    """Number of moments before it."""
+    unserved: tuple[str, ...]
+    """APIs that the scheduler lists and its API server does not serve: until it does, no pod is scheduled."""
+    causes: tuple[str, ...]
+    """Reasons for the harm: what each component that did it could not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A path with everything that happened on it."""
+
+    plan: Plan
+    moves: Moves
+    steps: tuple[ReplayedMove, ...]
+    moments: tuple[Moment, ...]
+    """Moments since the first move."""
+    running: Mapping[str, str]
+    """Workloads of the pods that ran when the direction down began, by uid of the pod."""
+    missing: Mapping[str, int]
+    """Pods missing at the end, by workload."""
+    examples: tuple[Counterexample, ...] = ()
+    """Invariants that break on it."""
+    shown: Counterexample | None = None
+    """The counterexample that `scenario` shows."""
+    scenario: str | None = None
+    """A scenario file that replays the path and asserts the harm; None if the end shows none."""
+    rates: tuple[Rate, ...] = ()
+    undisturbed: bool = False
+    """Whether the path stands for what happens without disturbances."""
+
+    def rate(self, index: int) -> Rate | None:
+        """Return the measured rate of the hot loop in a step: that of a loop with the same component settings."""
+        settings = settings_after(self.plan, self.moves[: index + 1])
+        same = tuple((name, str(setting)) for name, setting in settings.items())
+        return next((one for one in self.rates if one.loop.told == same), None)
+
+    def moments_of(self, index: int) -> tuple[Moment, ...]:
+        """Return the moments of one step."""
+        end = self.steps[index + 1].moment if index + 1 < len(self.steps) else len(self.moments)
+        return self.moments[self.steps[index].moment : end]
+
+    def lost_pods(self) -> Iterator[tuple[int, Fact]]:
+        """Yield the index of the step and the fact for each pod that ran before the direction down and was ended."""
+        for index, step in enumerate(self.steps):
+            for fact in step.record.facts:
+                if fact.harm in _ENDS_POD and fact.uid in self.running:
+                    yield index, fact
+
+    def unharmed_workloads(self) -> list[str]:
+        """Return the workloads that lost none of their running pods."""
+        harmed = {fact.of for _, fact in self.lost_pods()}
+        return [name for name in dict.fromkeys(self.running.values()) if name not in harmed]
+
+
+@dataclass(frozen=True, slots=True)
+class UndisturbedReplays:
+    """Replays without disturbances, each after the example order up."""
+
+    by_order: Mapping[tuple[Order, str], Replay]
+    """The example order down and the prepared ones, by order and preparation."""
+    harm: Replay | None
+    """The example order down, if it ends running pods and the plan has disturbances."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """An exploration with the replays that its report shows."""
+
+    result: Exploration
+    counterexamples: tuple[Replay, ...]
+    undisturbed: UndisturbedReplays
+
+    @property
+    def replays(self) -> tuple[Replay, ...]:
+        """All replays that are shown step by step."""
+        harm = self.undisturbed.harm
+        return (*self.counterexamples, harm) if harm is not None else self.counterexamples
+
+
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+@_without_logs()
+def collect_evidence(result: Exploration) -> Evidence:
+    """Replay the counterexamples and the example orders, with the logs of components disabled."""
+    return Evidence(result, tuple(_replay_counterexamples(result)), replay_undisturbed(result))
+
+
+@_without_logs()
+def replay_undisturbed(result: Exploration) -> UndisturbedReplays:
+    """Replay the example order up with the example order down and the prepared ones, without disturbances."""
+    found = Conclusions(result)
+    calm = replace(result.plan, disturbances=())
+    example = (found.example_down.order, "")
+    wanted = {example, *((one.order, one.prepares) for one in found.prepared())}
+    journeys = {
+        (walk.down, walk.prepares): _replay(calm, walk.moves[:-1])
+        for walk in walks(calm)
+        if walk.up == found.example_up.order and (walk.down, walk.prepares) in wanted
+    }
+    by_order = {key: one for key, (one, _) in journeys.items()}
+    harm = None
+    if result.plan.disturbances and example in journeys and any(by_order[example].lost_pods()):
+        harm = _with_first_breaks(*journeys[example])
+    return UndisturbedReplays(by_order, harm)
+
+
+def _replay_counterexamples(result: Exploration) -> Iterator[Replay]:
+    # A path that is the beginning of a longer one is shown as a part of it.
+    paths: list[tuple[Moves, list[Counterexample]]] = []
+    for one in sorted(result.counterexamples, key=lambda one: -len(one.moves)):
+        same = next((examples for moves, examples in reversed(paths) if moves[: len(one.moves)] == one.moves), None)
+        if same is None:
+            paths.append((one.moves, [one]))
+        else:
+            same.append(one)
+    for moves, some in reversed(paths):
+        examples = tuple(sorted(some, key=lambda one: len(one.moves)))
+        replayed, journey = _replay(result.plan, moves)
+        scenario = scenario_of(result.plan, examples[-1], journey)
+        yield replace(replayed, examples=examples, shown=examples[-1], scenario=scenario, rates=result.rates)
+
+
+def _with_first_breaks(replayed: Replay, journey: Journey) -> Replay:
+    """Return a replay without disturbances with each invariant as it breaks first."""
+    walk = next(one for one in walks(replayed.plan) if one.moves[: len(replayed.moves)] == replayed.moves)
+    first: dict[str, Counterexample] = {}
+    for index, step in enumerate(replayed.steps):
+        for one in step.record.taken.breaks:
+            first.setdefault(one.invariant, Counterexample(one.invariant, one.text, replayed.moves[: index + 1], walk))
+    # A scenario asserts at its end, so it can only show what is still broken there.
+    last = {one.invariant for one in replayed.steps[-1].record.taken.breaks}
+    shown = next((first[name] for name in (ROLLBACK_RESTORES, REPLICAS_UP) if name in last), None)
+    scenario = scenario_of(replayed.plan, shown, journey) if shown is not None else None
+    return replace(replayed, examples=tuple(first.values()), shown=shown, scenario=scenario, undisturbed=True)
+
+
+def _replay(plan: Plan, moves: Moves) -> tuple[Replay, Journey]:
+    """Play a path on a cluster of its own."""
+    return asyncio.run(_play(plan, moves))
+
+
+async def _play(plan: Plan, moves: Moves) -> tuple[Replay, Journey]:
+    steps: list[ReplayedMove] = []
+    running: dict[str, str] = {}
+    async with Journey(plan, explains=True) as journey:
+        trace = journey.laboratory.trace
+        first = len(trace.steps)
+        for move in moves:
+            moment = len(trace.steps) - first
+            await journey.take(move)
+            steps.append(ReplayedMove(journey.told[-1], moment, tuple(_unserved(journey)), ()))
+            if isinstance(move, Turns):
+                running = dict(_running(journey))
+        moments = tuple(story_of(trace))[first:]
+    # Causes are looked up at the end, when every workload is known under its last manifest.
+    workloads = journey.intent.workloads
+    for index, step in enumerate(steps):
+        steps[index] = replace(step, causes=_causes(plan, moves[: index + 1], step, workloads))
+    missing = {one.name: journey.intent.missing(one, journey.mirror) for one in reversed(workloads)}
+    return Replay(plan, moves, tuple(steps), moments, running, missing), journey
+
+
+def _running(journey: Journey) -> Iterator[tuple[str, str]]:
+    for pod in journey.mirror.all(PODS).values():
+        own = journey.intent.workload_of(pod)
+        if own is not None and (pod.get("status") or {}).get("phase") == "Running":
+            yield pod["metadata"]["uid"], own.name
+
+
+def _unserved(journey: Journey) -> Iterator[str]:
+    scheduler = journey.laboratory.part(SCHEDULER)
+    if not isinstance(scheduler, Scheduler):
+        return
+    for cache in scheduler.informers.workers:
+        known = next((one for one in KINDS if one.kind == cache.kind), None)
+        if not cache.has_synced and known is not None:
+            version = next((one for one in known.versions if is_stable_version(one)), known.versions[0])
+            yield f"{known.plural}.{known.group}/{version}" if known.group else known.plural
+
+
+def _causes(plan: Plan, moves: Moves, step: ReplayedMove, workloads: list[Workload]) -> tuple[str, ...]:
+    settings = settings_after(plan, moves)
+    causes: dict[str, None] = {}
+    for fact in step.record.facts:
+        own = next((one for one in workloads if fact.of in (one.name, "") and _concerns(fact, one)), None)
+        if fact.harm != "created" and fact.component in settings:
+            causes[why(plan, fact.component, settings[fact.component], own)] = None
+    stuck = step.record.stuck and not step.record.taken.harm.loops
+    # A scheduler whose informers never fill schedules no pod at all: what pods ask for is no cause then.
+    if stuck and not step.unserved and SCHEDULER in settings:
+        causes.update(dict.fromkeys(sorted({why(plan, SCHEDULER, settings[SCHEDULER], own) for own in workloads})))
+    return tuple(text for text in causes if text)
+
+
+def _concerns(fact: Fact, workload: Workload) -> bool:
+    # An object that a controller creates for a workload carries the workload's name as prefix.
+    return bool(fact.of) or fact.object.partition("/")[2].startswith(workload.manifest["metadata"]["name"])

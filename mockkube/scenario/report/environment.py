@@ -1,0 +1,38 @@
+"""Jinja2 environment of the HTML pages. Only modules that make a page import it, so that nothing else loads Jinja2."""
+
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from mockkube.scenario.report.events import quoted
+from mockkube.scenario.report.prose import html, plain
+from mockkube.scenario.report.wording import SHORT, listed, order_text, times
+
+
+def render_page(template: str, **values: Any) -> str:
+    """Return a page made from a template of this package."""
+    return _environment().get_template(template).render(values)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__name__.rpartition(".")[0]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "code": "`{}`".format,
+        "prose": lambda text: Markup(html(text)),
+        "plain": plain,
+        "quoted": quoted,
+        "px": "{:.1f}".format,
+        "rounded": "{:.0f}".format,
+    }
+    environment.globals |= {"SHORT": SHORT, "listed": listed, "order_text": order_text, "times": times}
+    return environment
