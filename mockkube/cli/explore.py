@@ -176,22 +176,22 @@ def _show(result: "Exploration", output: str) -> None:
 
     match output:
         case "table":
-            click.echo(summary.table(result))
+            click.echo(summary.render_table(result))
         case "md":
             click.echo(review.render(collect_evidence(result)), nl=False)
         case "json":
             import json
 
-            click.echo(json.dumps(summary.as_json(result), indent=2))
+            click.echo(json.dumps(summary.to_json(result), indent=2))
         case "yaml":
             import yaml
 
-            click.echo(yaml.safe_dump(summary.as_json(result), sort_keys=False, width=1000), nl=False)
+            click.echo(yaml.safe_dump(summary.to_json(result), sort_keys=False, width=1000), nl=False)
 
 
 def _report(result: "Exploration", path: str) -> None:
     from mockkube.scenario.explore.replay import collect_evidence
-    from mockkube.scenario.report.exploration import render
+    from mockkube.scenario.report.exploration_page import render
 
     try:
         Path(path).write_text(render(collect_evidence(result)))

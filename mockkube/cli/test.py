@@ -129,7 +129,7 @@ def _write(results: "Sequence[RunResult]", options: dict[str, Any]) -> None:
 
         _save(options["junit"], render(results), "--junit")
     if options["report"]:
-        from mockkube.scenario.report.runs import render as render_page
+        from mockkube.scenario.report.runs_page import render as render_page
 
         _save(options["report"], render_page(results), "--report")
     if options["summary"]:

@@ -11,8 +11,8 @@ from mockkube.scenario.explore.loading import parse
 from mockkube.scenario.explore.playing import Alone
 from mockkube.scenario.explore.replay import collect_evidence
 from mockkube.scenario.explore.verdict import judge
-from mockkube.scenario.report import exploration
-from mockkube.scenario.report.runs import render
+from mockkube.scenario.report import exploration_page
+from mockkube.scenario.report.runs_page import render
 from mockkube.scenario.results import Moment, Outcome, RunResult, StepResult, WriteTold
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -78,7 +78,7 @@ def of_runs() -> str:
 
 def of_an_exploration() -> str:
     plan = parse(PLAN)
-    return exploration.render(collect_evidence(judge(plan, Alone(plan))))
+    return exploration_page.render(collect_evidence(judge(plan, Alone(plan))))
 
 
 @pytest.fixture(scope="module", params=[of_runs, of_an_exploration], ids=["runs", "exploration"])

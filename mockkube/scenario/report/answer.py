@@ -12,10 +12,10 @@ from mockkube.scenario.explore.replay import Evidence, Replay
 from mockkube.scenario.explore.stepping import PATIENCE
 from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, Verdict
 from mockkube.scenario.report import undisturbed
-from mockkube.scenario.report.meaning import broken, meanings, said
-from mockkube.scenario.report.rules import Rule, rule_of
-from mockkube.scenario.report.wording import SHORT, Wording, listed, order_text, times
-from mockkube.scenario.report.workloads import Preparation, preparation
+from mockkube.scenario.report.break_descriptions import broken_invariants, describe_breaks, join_breaks
+from mockkube.scenario.report.order_rules import Rule, find_rule
+from mockkube.scenario.report.wording import SHORT, Wording, count_noun, format_order, join_words
+from mockkube.scenario.report.workloads import Preparation, find_preparation
 
 NOTHING_HAPPENED: Final = (
     "nothing was created, changed or restarted once a component had changed, so nothing can be said; give the plan a "
@@ -58,12 +58,12 @@ class Answer(Conclusions):
 
     def rule(self, phase: Phase) -> Rule:
         """Return the rule that all safe orders have in common."""
-        return rule_of([one.order for one in self.safe(phase)], [one.order for one in self.unprepared(phase)])
+        return find_rule([one.order for one in self.safe(phase)], [one.order for one in self.unprepared(phase)])
 
     def harm_groups(self, phase: Phase) -> list[HarmGroup]:
         """Return the unsafe orders in groups of about equal harm, the least harmful group first."""
         every = [one.order for one in self.unprepared(phase)]
-        return [HarmGroup(tuple(some), rule_of([one.order for one in some], every))
+        return [HarmGroup(tuple(some), find_rule([one.order for one in some], every))
                 for some in self.group_by_harm(phase)]  # fmt: skip
 
     @property
@@ -73,39 +73,39 @@ class Answer(Conclusions):
 
     # In sentences
 
-    def on(self, phase: Phase) -> Iterator[str]:
+    def answer_sentences(self, phase: Phase) -> Iterator[str]:
         """Yield what to do, the rule first."""
         if changes_versions(self.plan):
             yield from self._policy(phase)
         yield from self._rule(phase)
         if phase is Phase.DOWN:
             yield from self._prepared()
-            yield from self._unprepared()
-            yield from self._running()
+            yield from self._least_harm_down()
+            yield from self._running_pods()
         yield from self._claims(phase)
         if phase is Phase.UP:
-            yield from self._refused()
-            yield from self._others()
+            yield from self._refused_meanwhile()
+            yield from self._untested_pods()
 
-    def _others(self) -> Iterator[str]:
+    def _untested_pods(self) -> Iterator[str]:
         """Say that only workloads that use what changes were looked at, if it is so."""
         if self.all_workloads_need_change():
             yield "Pods that do not use it were not part of this test: all workloads here do."
 
-    def mechanism(self, phase: Phase) -> str:
+    def describe_mechanism(self, phase: Phase) -> str:
         """Return in a line what orders have in common by the component that changes last (up) or first (down).
 
         Up, everything else has changed before the last component, so what is left is its own harm; down, the reverse.
         """
         orders, (place, word) = self.unprepared(phase), (-1, "last") if phase is Phase.UP else (0, "first")
-        always = set.intersection(*(set(broken(one)) for one in orders))
+        always = set.intersection(*(set(broken_invariants(one)) for one in orders))
         names = sorted({one.order[place] for one in orders})
         found = sorted((_shared_harm([one for one in orders if one.order[place] == name], always), name)
                        for name in names)  # fmt: skip
-        parts = [f"{listed((f'`{name}`' for _, name in group), 'or')} {word}: {text}"
+        parts = [f"{join_words((f'`{name}`' for _, name in group), 'or')} {word}: {text}"
                  for text, group in groupby(found, key=lambda one: one[0])]  # fmt: skip
         common = [each for one in orders for each in one.worst.breaks if each.invariant in always]
-        every = f" All orders without preparation bring: {said(common)}." if common else ""
+        every = f" All orders without preparation bring: {join_breaks(common)}." if common else ""
         return (
             f"In short, what all orders have in common by the component that changes {word}: {'; '.join(parts)}.{every}"
         )
@@ -119,7 +119,7 @@ class Answer(Conclusions):
             yield f"**{verb}: not tried.** {NOTHING_HAPPENED[:1].upper()}{NOTHING_HAPPENED[1:]}."
             return
         if not safe:
-            yield from self._none(phase)
+            yield from self._no_safe_order(phase)
             yield from self._not_tried(phase)
             return
         if len(safe) == len(plain):
@@ -129,9 +129,10 @@ class Answer(Conclusions):
         yield from self._not_tried(phase)
         counts = f"{len(safe)} of the {len(plain)} orders are safe (no invariant broke)"
         if rule.exact:
-            example = order_text((self.example_up if phase is Phase.UP else self.example_down).order)
-            if rule.momentary:
-                yield f"**{verb}: {rule.lasting}.** For example {example}. {counts}, exactly those with {rule.text}."
+            example = format_order((self.example_up if phase is Phase.UP else self.example_down).order)
+            if rule.needs_adjacent_changes:
+                strict = f"**{verb}: {rule.strict_text}.** For example {example}."
+                yield f"{strict} {counts}, exactly those with {rule.text}."
             else:
                 yield f"**{verb}: {rule.text}.** {counts}: exactly those that follow this rule, for example {example}."
         else:
@@ -141,11 +142,11 @@ class Answer(Conclusions):
         bad = [each for one in unsafe for each in one.worst.breaks]
         others = "the other " if not untried else ""
         if unsafe:
-            yield f"In {others}{times(len(unsafe), 'order')} one or more of these happened: {said(bad)}."
-        if rule.momentary:
+            yield f"In {others}{count_noun(len(unsafe), 'order')} one or more of these happened: {join_breaks(bad)}."
+        if rule.needs_adjacent_changes:
             yield (
                 '"Right after it" is not shown to be safe: such an order passes through a mix in which others break, '
-                f"which was held here for {times(1 + len(self._every_step(phase)), 'pause')} of "
+                f"which was held here for {count_noun(1 + len(self._every_step(phase)), 'pause')} of "
                 f"{self.plan.seconds} s of "
                 "virtual time and one course of events only. Do not stop in between; better take an order without it."
             )
@@ -154,16 +155,16 @@ class Answer(Conclusions):
         """Say which orders and which components were not tried."""
         if untried := self.untried(phase):
             were, them = ("was", "it") if len(untried) == 1 else ("were", "them")
-            yield f"**{times(len(untried), 'order')} {were} not tried:** in {them} {NOTHING_HAPPENED}."
+            yield f"**{count_noun(len(untried), 'order')} {were} not tried:** in {them} {NOTHING_HAPPENED}."
         if names := self.not_exercised(phase):
             belong = "it belongs" if len(names) == 1 else "they belong"
-            which = listed(f"`{name}`" for name in names)
+            which = join_words(f"`{name}`" for name in names)
             yield f"**Not tried: {which}** ({NOT_EXERCISED}). Nothing here says where in an order {belong}."
 
     def _every_step(self, phase: Phase) -> list[str]:
         return [one.name for one in self.plan.disturbances if one.when == "every-step" and phase in one.phases]
 
-    def _none(self, phase: Phase) -> Iterator[str]:
+    def _no_safe_order(self, phase: Phase) -> Iterator[str]:
         using = " while workloads use it" if phase is Phase.DOWN and self.words.gates else ""
         plain, unsafe = self.unprepared(phase), self.unsafe(phase)
         which = (
@@ -171,13 +172,13 @@ class Answer(Conclusions):
         )
         yield f"**To {self.words.verb(phase)}: no order is safe{using}.** {which} broke something."
         if phase is Phase.UP:
-            yield from self._least(phase)
+            yield from self._least_harm(phase)
 
-    def _unprepared(self) -> Iterator[str]:
+    def _least_harm_down(self) -> Iterator[str]:
         if self.unsafe(Phase.DOWN) and not self.safe(Phase.DOWN):
-            yield from self._least(Phase.DOWN)
+            yield from self._least_harm(Phase.DOWN)
 
-    def _least(self, phase: Phase) -> Iterator[str]:
+    def _least_harm(self, phase: Phase) -> Iterator[str]:
         """Say which orders do least harm; not which one: a few points say nothing."""
         plain, groups = self.unprepared(phase), self.harm_groups(phase)
         first, rest = groups[0], groups[1:]
@@ -186,14 +187,14 @@ class Answer(Conclusions):
             return
         who = first.rule.text if first.rule.exact else f"{first.rule.text} (not all of those)"
         others = [one for group in rest for one in group.orders]
-        in_all = set.intersection(*(set(broken(one)) for one in others))
-        alone = in_all - {name for one in first.orders for name in broken(one)}
+        in_all = set.intersection(*(set(broken_invariants(one)) for one in others))
+        alone = in_all - {name for one in first.orders for name in broken_invariants(one)}
         more = [each for one in others for each in one.worst.breaks if each.invariant in alone]
         yield (
             f"**Without preparation, the least harm: {who}.** These {len(first.orders)} orders are about equal (harm "
             f"{first.span}; how it is counted stands below): so small a difference says nothing, there is no winner "
             f"among them. The other {len(others)} do far more ({rest[0].least} to {rest[-1].most})"
-            f"{f'; all of these also brought {said(more)}' if more else ''}."
+            f"{f'; all of these also brought {join_breaks(more)}' if more else ''}."
         )
 
     def _policy(self, phase: Phase) -> Iterator[str]:
@@ -202,7 +203,7 @@ class Answer(Conclusions):
         if not good:
             yield "The version skew policy of Kubernetes supports none of these orders; it was not enforced here."
             return
-        rule = rule_of([one.order for one in good], [one.order for one in plain])
+        rule = find_rule([one.order for one in good], [one.order for one in plain])
         safe = sum(one.safe for one in good)
         which = (
             "all of them are safe"
@@ -232,17 +233,17 @@ class Answer(Conclusions):
         found = {
             Verdict.SAFE: "**is safe**.",
             Verdict.NOT_TRIED: "**was not tried**: nothing happened once a component had changed.",
-            Verdict.UNSAFE: f"**is not safe**: {said(one.worst.breaks)}.",
+            Verdict.UNSAFE: f"**is not safe**: {join_breaks(one.worst.breaks)}.",
         }[one.verdict]
         named, added = written.order[: written.named], written.order[written.named :]
-        order = order_text(named)
+        order = format_order(named)
         if added:
             were = "which it does not name, was" if len(added) == 1 else "which it does not name, were"
-            order += f"; {listed(SHORT.get(name, name) for name in added)}, {were} put last in this sequence"
+            order += f"; {join_words(SHORT.get(name, name) for name in added)}, {were} put last in this sequence"
         note = " See the [Note on written orders](#note-on-written-orders)." if self.plan.notes and added else ""
-        return f'The order "{written.name}" ({order}){stands} {found}{self._kin(written)}{note}'
+        return f'The order "{written.name}" ({order}){stands} {found}{self._similar_orders(written)}{note}'
 
-    def _kin(self, written: WrittenOrder) -> str:
+    def _similar_orders(self, written: WrittenOrder) -> str:
         """Say what became of all orders that do what was written, wherever other components stand."""
         named = written.order[: written.named]
         kin = [
@@ -256,7 +257,7 @@ class Answer(Conclusions):
             return f" All {before} are safe."
         return f" Of all {before} {safe or 'none'} {'are' if safe > 1 else 'is'} safe."
 
-    def _running(self) -> Iterator[str]:
+    def _running_pods(self) -> Iterator[str]:
         """Say what happens to pods that just run."""
         replay = self._undisturbed.get((self.example_down.order, ""))
         if replay is not None:
@@ -267,11 +268,11 @@ class Answer(Conclusions):
     def _prepared(self) -> Iterator[str]:
         """Say what is to be done to the workloads first, and whether that is enough."""
         for one in self.prepared():
-            known = preparation(self.plan, one.prepares)
+            known = find_preparation(self.plan, one.prepares)
             if known is None:
                 continue
-            verb, order = self.words.verb(Phase.DOWN), order_text(one.order)
-            told = f"{'; '.join(known.lines)}.{known.values}{self._meanwhile(known)} Then {order}."
+            verb, order = self.words.verb(Phase.DOWN), format_order(one.order)
+            told = f"{'; '.join(known.lines)}.{known.values}{self._around_preparation(known)} Then {order}."
             count = len(self.unprepared(Phase.DOWN))
             tried = f'Of the {count} orders this is the one that was tried with this preparation ("{one.prepares}")'
             if one.verdict is Verdict.NOT_TRIED:
@@ -286,26 +287,26 @@ class Answer(Conclusions):
             else:
                 yield (
                     f"**Preparing the workloads is not enough:** {told} {tried}. Still it brought "
-                    f"{said(one.worst.breaks)}."
+                    f"{join_breaks(one.worst.breaks)}."
                 )
 
-    def _meanwhile(self, known: Preparation) -> str:
+    def _around_preparation(self, known: Preparation) -> str:
         """Say what else is to be seen to around a preparation."""
         told = ""
-        if known.rolls:
-            told = f" This makes their pods anew: wait for it ({listed(known.rolls)})."
+        if known.rollout_commands:
+            told = f" This makes their pods anew: wait for it ({join_words(known.rollout_commands)})."
         if self.words.gates:
             told += f" From then on let nobody make objects that need {self.words.subject}."
         lasting = [name for name in known.untouched if self.is_refused_after_rollback(name)]
         if lasting:
-            names, one = listed(f"`{name}`" for name in lasting), len(lasting) == 1
+            names, one = join_words(f"`{name}`" for name in lasting), len(lasting) == 1
             told += (
                 f" {names} {'stays as it is: it runs' if one else 'stay as they are: they run'} on, but cannot be made "
                 "again once `kube-apiserver` has changed back."
             )
         return told
 
-    def _refused(self) -> Iterator[str]:
+    def _refused_meanwhile(self) -> Iterator[str]:
         """Say who cannot be used before what has changed, on the safe way up: that is not counted as harm."""
         replay = self.first_undisturbed
         if replay is None:
@@ -318,15 +319,15 @@ class Answer(Conclusions):
             names.update(dict.fromkeys(found))
             last = index + 1 if found else last
         if names:
-            until = self.words.move(replay.moves[last])
+            until = self.words.describe_move(replay.moves[last])
             yield (
                 f'On a safe way up users must wait: until "{until}" the API server refuses '
-                f"{listed(f'`{name}`' for name in names)}. That is not counted as harm."
+                f"{join_words(f'`{name}`' for name in names)}. That is not counted as harm."
             )
 
-    def again(self) -> str:
+    def describe_retry(self) -> str:
         """Say what happens when all change once more after each way back."""
-        order, seconds = order_text(tuple(reversed(self.plan.components))), PATIENCE * self.plan.seconds
+        order, seconds = format_order(tuple(reversed(self.plan.components))), PATIENCE * self.plan.seconds
         bad = [one for one in self.result.pairs if one.again.breaks]
         verb = self.words.verb(Phase.UP)
         told = (
@@ -346,8 +347,9 @@ class Answer(Conclusions):
 
 
 def _shared_harm(orders: Sequence[OrderVerdict], always: set[str]) -> str:
-    shared = set.intersection(*(set(broken(one)) for one in orders)) - always
-    text = listed(meanings(each for one in orders for each in one.worst.breaks if each.invariant in shared))
+    shared = set.intersection(*(set(broken_invariants(one)) for one in orders)) - always
+    text = join_words(describe_breaks(each for one in orders for each in one.worst.breaks if each.invariant in shared))
     if text:
         return text
-    return "nothing" if all(set(broken(one)) <= always for one in orders) else "nothing that all of them share"
+    others = any(set(broken_invariants(one)) - always for one in orders)
+    return "nothing that all of them share" if others else "nothing"

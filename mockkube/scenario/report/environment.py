@@ -6,9 +6,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from mockkube.scenario.report.events import quoted
-from mockkube.scenario.report.prose import html, plain
-from mockkube.scenario.report.wording import SHORT, listed, order_text, times
+from mockkube.scenario.report.events import annotate_message
+from mockkube.scenario.report.markup import to_html, to_plain
+from mockkube.scenario.report.wording import SHORT, count_noun, format_order, join_words
 
 
 def render_page(template: str, **values: Any) -> str:
@@ -28,11 +28,16 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "code": "`{}`".format,
-        "prose": lambda text: Markup(html(text)),
-        "plain": plain,
-        "quoted": quoted,
+        "prose": lambda text: Markup(to_html(text)),
+        "plain": to_plain,
+        "annotated": annotate_message,
         "px": "{:.1f}".format,
         "rounded": "{:.0f}".format,
     }
-    environment.globals |= {"SHORT": SHORT, "listed": listed, "order_text": order_text, "times": times}
+    environment.globals |= {
+        "SHORT": SHORT,
+        "count_noun": count_noun,
+        "format_order": format_order,
+        "join_words": join_words,
+    }
     return environment

@@ -15,7 +15,7 @@ _PLACES: Final = ("core/events", "events.k8s.io/events")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EventSummary:
     """Events that are alike."""
 
     first: float
@@ -27,36 +27,36 @@ class Told:
     times: int = 1
 
 
-def events_of(moments: Iterable[Moment]) -> Iterator[tuple[int, Told]]:
+def read_events(moments: Iterable[Moment]) -> Iterator[tuple[int, EventSummary]]:
     """Yield the events that were written, with the place of their moment; one that is counted on, once more."""
-    known: dict[str, tuple[Told, int]] = {}
+    known: dict[str, tuple[EventSummary, int]] = {}
     for index, moment in enumerate(moments):
         for write in moment.writes:
             if write.resource not in _PLACES or write.verb == "delete" or not isinstance(write.difference, dict):
                 continue
             told, before = known.get(write.name, (None, 0))
             if told is None or write.verb == "create":
-                told, before = _event(moment.at, write.difference), 0
+                told, before = _read_event(moment.at, write.difference), 0
             if told is None:
                 continue
-            count = max(_count(write.difference), before + (write.verb == "create"))
+            count = max(_count_occurrences(write.difference), before + (write.verb == "create"))
             known[write.name] = told, count
             if count > before:
                 yield index, replace(told, first=moment.at, last=moment.at, times=count - before)
 
 
-def _count(event: dict[str, Any]) -> int:
+def _count_occurrences(event: dict[str, Any]) -> int:
     """Return how often it says that it happened."""
     return int(event.get("count") or (event.get("series") or {}).get("count") or 1)
 
 
-def gathered(events: Iterable[Told], *, whoever: bool = False) -> list[Told]:
-    """Return events with those that differ in drawn names and times alone told once; `whoever` they are about."""
-    known: dict[tuple[str, str, str], Told] = {}
+def merge_events(events: Iterable[EventSummary], *, any_object: bool = False) -> list[EventSummary]:
+    """Return events with those that differ in drawn names and times alone told once; `any_object` they are about."""
+    known: dict[tuple[str, str, str], EventSummary] = {}
     for one in events:
         subject = _DRAWN.sub("-*", one.object)
         message = _DRAWN.sub("-*", one.message).removeprefix(_COMBINED)
-        key = one.reason, one.object.partition("/")[0] if whoever else subject, _NODE.sub("NODE", message)
+        key = one.reason, one.object.partition("/")[0] if any_object else subject, _NODE.sub("NODE", message)
         before = known.get(key)
         if before is None:
             known[key] = one
@@ -65,7 +65,7 @@ def gathered(events: Iterable[Told], *, whoever: bool = False) -> list[Told]:
     return list(known.values())
 
 
-def quoted(message: str, version: str = "1.36") -> str:
+def annotate_message(message: str, version: str = "1.36") -> str:
     """Return a message as it is shown, with a note where its own words seem to contradict themselves."""
     found = _UNSUPPORTED.search(message)
     if found and f'"{found[1]}"' in found[2]:
@@ -76,7 +76,7 @@ def quoted(message: str, version: str = "1.36") -> str:
     return message
 
 
-def _event(at: float, event: dict[str, Any]) -> Told | None:
+def _read_event(at: float, event: dict[str, Any]) -> EventSummary | None:
     if "reason" not in event:
         return None
     about = event.get("involvedObject") or event.get("regarding") or {}
@@ -84,4 +84,4 @@ def _event(at: float, event: dict[str, Any]) -> Told | None:
     reporter = reporter or (event.get("source") or {}).get("component", "")
     name = f"{about.get('kind', '')}/{about.get('name', '')}"
     message = event.get("message") or event.get("note") or ""
-    return Told(at, at, event["reason"], name, message, reporter)
+    return EventSummary(at, at, event["reason"], name, message, reporter)

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from mockkube.api.types import ReadOnlyObject
 from mockkube.scenario.explore.observing import taint_text
-from mockkube.scenario.report import steps
-from mockkube.scenario.report.lives import merged
-from mockkube.scenario.report.workloads import in_words, toleration_text, written_as_yaml
+from mockkube.scenario.report import step_descriptions
+from mockkube.scenario.report.pod_history import apply_merge_patch
+from mockkube.scenario.report.workloads import explain_toleration, format_toleration, to_yaml
 from mockkube.scenario.results import RunResult, StepResult
 
 _NOISE: Final = ("managedFields", "uid", "resourceVersion", "creationTimestamp", "generation")
@@ -40,12 +40,12 @@ class AskedObject:
 def find_objects(run: RunResult, step: StepResult) -> Iterator[AskedObject]:
     """Yield the objects that a step asked about, as they were stored at the end of the run."""
     stored = _stored(run)
-    for asked in steps.objects_in(step.arguments):
+    for asked in step_descriptions.find_manifests(step.arguments):
         kind, name = asked["kind"], (asked.get("metadata") or {}).get("name", "")
         obj = next((one for one in stored.values() if one.get("kind") == kind and _has_name(one, name)), None)
         if obj is not None:
             pod = _unscheduled(obj, stored) if kind == "Pod" else None
-            yield AskedObject(kind, name, written_as_yaml(_without_noise(obj)), pod)
+            yield AskedObject(kind, name, to_yaml(_without_noise(obj)), pod)
         elif run.story:
             yield AskedObject(kind, name, "")
 
@@ -63,7 +63,7 @@ def _stored(run: RunResult) -> Mapping[str, dict[str, Any]]:
             if write.verb == "delete":
                 stored.pop(key, None)
             else:
-                stored[key] = merged(stored.get(key), write.difference)
+                stored[key] = apply_merge_patch(stored.get(key), write.difference)
     return stored
 
 
@@ -73,7 +73,7 @@ def _unscheduled(pod: ReadOnlyObject, stored: Mapping[str, ReadOnlyObject]) -> U
         return None
     conditions = (pod.get("status") or {}).get("conditions") or ()
     message = next((str(one.get("message", "")) for one in conditions if one["type"] == "PodScheduled"), "")
-    tolerations = [f"`{toleration_text(one)}`{in_words(one)}" for one in spec.get("tolerations") or ()]
+    tolerations = [f"`{format_toleration(one)}`{explain_toleration(one)}" for one in spec.get("tolerations") or ()]
     taints = {
         obj["metadata"]["name"]: [taint_text(one) for one in (obj.get("spec") or {}).get("taints") or ()]
         for key, obj in stored.items()

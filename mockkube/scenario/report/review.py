@@ -7,12 +7,12 @@ from mockkube.scenario.explore.conclusions import changes_versions
 from mockkube.scenario.explore.plan import Phase
 from mockkube.scenario.explore.replay import UNDISTURBED, Evidence, Replay
 from mockkube.scenario.explore.verdict import OrderVerdict, Verdict
-from mockkube.scenario.report import breaking, glossary, reproducing, trust
+from mockkube.scenario.report import harm_terms, replay_summary, reproduction, trust
 from mockkube.scenario.report.answer import Answer
-from mockkube.scenario.report.meaning import broken
-from mockkube.scenario.report.noticing import signs
-from mockkube.scenario.report.wording import SHORT, order_text
-from mockkube.scenario.report.workloads import nodes, preparation, workloads
+from mockkube.scenario.report.break_descriptions import broken_invariants
+from mockkube.scenario.report.symptoms import find_symptoms
+from mockkube.scenario.report.wording import SHORT, format_order
+from mockkube.scenario.report.workloads import describe_nodes, describe_workloads, find_preparation
 
 _SAFE: Final = {Verdict.SAFE: "yes", Verdict.UNSAFE: "no", Verdict.NOT_TRIED: "not tried"}
 
@@ -20,8 +20,9 @@ _SAFE: Final = {Verdict.SAFE: "yes", Verdict.UNSAFE: "no", Verdict.NOT_TRIED: "n
 def render(evidence: Evidence) -> str:
     """Return the answers in Markdown, each with its evidence."""
     answer, ways = Answer(evidence.result, evidence), evidence.replays
-    parts = [_head(answer), _rolling_out(answer), _rolling_back(answer), _again(answer), _failing(answer, ways),
-             _noticed(ways), _tested(answer), _skew(answer), _evidence(answer, ways)]  # fmt: skip
+    parts = [_head(answer), _answer_enablement(answer), _answer_rollback(answer), _answer_reenablement(answer),
+             _answer_failures(answer, ways), _answer_metrics(ways), _answer_tests(answer), _answer_skew(answer),
+             _evidence(answer, ways)]  # fmt: skip
     return "\n".join([line for part in parts for line in part] + [""])
 
 
@@ -39,25 +40,26 @@ def _bullets(lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
 def _head(answer: Answer) -> Iterator[str]:
     result = answer.result
     yield f"<!-- mockkube explore {result.plan.name}: {result.walks} ways, seed {result.plan.seed} -->"
-    yield f'Found with {trust.tool()} on a *simulated* cluster, see "How far to trust this" at the end.'
+    yield f'Found with {trust.tool_name()} on a *simulated* cluster, see "How far to trust this" at the end.'
     yield ""
     yield "### Feature Enablement and Rollback"
     yield ""
 
 
-def _rolling_out(answer: Answer) -> Iterator[str]:
+def _answer_enablement(answer: Answer) -> Iterator[str]:
     plan, words = answer.plan, answer.words
     question = "###### How can this feature be enabled / disabled in a live cluster?"
-    if words.upgrades:
+    if words.is_upgrade:
         question += (
             f"\n\nNothing is enabled here: what was tried is the upgrade from {words.subject} and the downgrade."
         )
     if len(words.gates) == 1:
         question += f'\n\nBy the feature gate {words.subject}, called "gate" below, one component after the other:'
     rows = [
-        f"`{one.component}`: {words.state(one, Phase.DOWN)}, then {words.state(one, Phase.UP)}" for one in plan.changes
+        f"`{one.component}`: {words.describe_state(one, Phase.DOWN)}, then {words.describe_state(one, Phase.UP)}"
+        for one in plan.changes
     ]
-    yield from _section(question, list(_bullets([*rows, *answer.on(Phase.UP)])))
+    yield from _section(question, list(_bullets([*rows, *answer.answer_sentences(Phase.UP)])))
     yield from _notes(answer)
 
 
@@ -70,19 +72,19 @@ def _notes(answer: Answer) -> Iterator[str]:
         yield ""
 
 
-def _rolling_back(answer: Answer) -> Iterator[str]:
+def _answer_rollback(answer: Answer) -> Iterator[str]:
     question = "###### Can the feature be disabled once it has been enabled (i.e. can we roll back the enablement)?"
-    yield from _section(question, list(_bullets([_short(answer), *answer.on(Phase.DOWN)])))
+    yield from _section(question, list(_bullets([_short_answer(answer), *answer.answer_sentences(Phase.DOWN)])))
     for one in answer.prepared():
-        known = preparation(answer.plan, one.prepares)
+        known = find_preparation(answer.plan, one.prepares)
         if known is not None:
             yield f'<details><summary>The preparation of "{one.prepares}", as steps of a scenario</summary>'
             yield f"\n```yaml\n{known.manifest}```\n\n</details>\n"
 
 
-def _short(answer: Answer) -> str:
+def _short_answer(answer: Answer) -> str:
     """Answer the question in a word."""
-    if answer.words.upgrades:
+    if answer.words.is_upgrade:
         return "There is no gate here to be disabled; what was tried is the downgrade."
     if answer.safe(Phase.DOWN):
         return "Yes."
@@ -93,30 +95,30 @@ def _short(answer: Answer) -> str:
     return "Not without harm while workloads use it: no order was safe."
 
 
-def _again(answer: Answer) -> Iterator[str]:
+def _answer_reenablement(answer: Answer) -> Iterator[str]:
     question = "###### What happens if we reenable the feature if it was previously rolled back?"
-    yield from _section(question, [answer.again()])
+    yield from _section(question, [answer.describe_retry()])
 
 
-def _failing(answer: Answer, ways: Sequence[Replay]) -> Iterator[str]:
+def _answer_failures(answer: Answer, ways: Sequence[Replay]) -> Iterator[str]:
     yield "### Rollout, Upgrade and Rollback Planning"
     yield ""
     question = "###### How can a rollout or rollback fail? Can it impact already running workloads?"
-    places = breaking.places_of(ways)
-    told = [_way(answer, number, way, places) for number, way in enumerate(ways, 1)]
+    places = replay_summary.number_invariants(ways)
+    told = [_format_replay(answer, number, way, places) for number, way in enumerate(ways, 1)]
     yield from _section(question, told or ["No invariant broke in any order."])
 
 
-def _way(answer: Answer, number: int, way: Replay, places: Mapping[str, int]) -> str:
+def _format_replay(answer: Answer, number: int, way: Replay, places: Mapping[str, int]) -> str:
     place = f'<a id="{UNDISTURBED}"></a>' if way.undisturbed else ""
-    lines = [f"- {place}**Way {number}.** {breaking.summary_of(answer, way, places)}"]
+    lines = [f"- {place}**Way {number}.** {replay_summary.summarize_replay(answer, way, places)}"]
     for index in range(len(way.steps)):
-        causes = [answer.words.reworded(text) for text in breaking.causes_of(way, index)]
+        causes = [answer.words.reword(text) for text in replay_summary.list_causes(way, index)]
         lines += [f"  - Step {index + 1}: {text}" for text in causes]
     return "\n".join(dict.fromkeys(lines))
 
 
-def _noticed(ways: Sequence[Replay]) -> Iterator[str]:
+def _answer_metrics(ways: Sequence[Replay]) -> Iterator[str]:
     question = "###### What specific metrics should inform a rollback?"
     if not ways:
         return
@@ -126,27 +128,27 @@ def _noticed(ways: Sequence[Replay]) -> Iterator[str]:
         "| way, step | from | what shows | how soon | how often | ask with |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    rows = [row for number, way in enumerate(ways, 1) for row in _signs(number, way)]
+    rows = [row for number, way in enumerate(ways, 1) for row in _symptom_rows(number, way)]
     yield from _section(question, [*head, *rows])
 
 
-def _signs(number: int, way: Replay) -> Iterator[str]:
+def _symptom_rows(number: int, way: Replay) -> Iterator[str]:
     for index, step in enumerate(way.steps):
         if step.record.taken.breaks or step.record.taken.harm.refused:
-            for one in signs(way, index):
+            for one in find_symptoms(way, index):
                 where = f"{number}, {index + 1}"
-                yield f"| {where} | {one.who} | {_cell(one.what)} | {one.soon} | {one.often} | `{one.command}` |"
+                yield f"| {where} | {one.source} | {_cell(one.text)} | {one.delay} | {one.frequency} | `{one.command}` |"
 
 
 def _cell(text: str) -> str:
     return text.replace("|", r"\|")
 
 
-def _tested(answer: Answer) -> Iterator[str]:
+def _answer_tests(answer: Answer) -> Iterator[str]:
     question = "###### Were upgrade and rollback tested? Was the upgrade->downgrade->upgrade path tested?"
     plan, words = answer.plan, answer.words
     path = f"{words.verb(Phase.UP)}, {words.verb(Phase.DOWN)}, {words.verb(Phase.UP)} again"
-    gate = "" if words.upgrades else f" A gate was changed at Kubernetes {plan.version}, no version."
+    gate = "" if words.is_upgrade else f" A gate was changed at Kubernetes {plan.version}, no version."
     yield from _section(
         question,
         [
@@ -155,13 +157,13 @@ def _tested(answer: Answer) -> Iterator[str]:
             if plan.disturbances
             else "Undisturbed.",
             "",
-            *_bullets(nodes(plan)),
-            *_bullets(workloads(plan)),
+            *_bullets(describe_nodes(plan)),
+            *_bullets(describe_workloads(plan)),
         ],
     )
 
 
-def _skew(answer: Answer) -> Iterator[str]:
+def _answer_skew(answer: Answer) -> Iterator[str]:
     yield "### Version Skew Strategy"
     yield ""
     yield (
@@ -173,9 +175,9 @@ def _skew(answer: Answer) -> Iterator[str]:
     for phase in Phase:
         yield from _orders(answer, phase)
         yield ""
-    yield from _bullets([f"`{name}` (weight {weight}): {text}" for name, weight, text in glossary.weights()])
+    yield from _bullets([f"`{name}` (weight {weight}): {text}" for name, weight, text in harm_terms.list_weights()])
     yield ""
-    yield f"{glossary.SUMMED} {glossary.SAFE}"
+    yield f"{harm_terms.COUNTING_RULES} {harm_terms.SAFE_MEANING}"
     yield ""
 
 
@@ -186,7 +188,7 @@ def _independence(answer: Answer) -> str:
 
 
 def _orders(answer: Answer, phase: Phase) -> Iterator[str]:
-    yield answer.mechanism(phase)
+    yield answer.describe_mechanism(phase)
     yield ""
     yield from _order_head(answer, phase)
     yield from _order_rows(answer, phase, answer.unprepared(phase))
@@ -211,33 +213,33 @@ def _order_rows(answer: Answer, phase: Phase, orders: Sequence[OrderVerdict]) ->
         if policy:
             skew = " supported |" if answer.is_supported(phase, one.order) else " not supported |"
         yield (
-            f"| {_named(one)} |{skew} {_SAFE[one.verdict]}{_besides(one)} | {one.worst.harm.score} | "
-            f"{glossary.harm_text(one.worst.harm)} | {', '.join(f'`{name}`' for name in broken(one)) or '-'} |"
+            f"| {_format_order_name(one)} |{skew} {_SAFE[one.verdict]}{_format_untried(one)} | {one.worst.harm.score} | "
+            f"{harm_terms.format_harm(one.worst.harm)} | {', '.join(f'`{name}`' for name in broken_invariants(one)) or '-'} |"
         )
 
 
-def _besides(one: OrderVerdict) -> str:
+def _format_untried(one: OrderVerdict) -> str:
     """Name the components that a safe order says nothing of."""
     names = one.not_exercised if one.safe else ()
     return f"; not tried: {', '.join(SHORT.get(name, name) for name in names)}" if names else ""
 
 
-def _named(one: OrderVerdict) -> str:
+def _format_order_name(one: OrderVerdict) -> str:
     ready = ", prepared" if one.prepares else ""
     written = "; ".join(f'"{each.name}"' for each in one.written)
-    return f"{order_text(one.order)}{ready}{f' (written: {written})' if written else ''}"
+    return f"{format_order(one.order)}{ready}{f' (written: {written})' if written else ''}"
 
 
 def _evidence(answer: Answer, ways: Sequence[Replay]) -> Iterator[str]:
     yield "### How far to trust this"
     yield ""
-    yield from _bullets(trust.reasons(answer))
+    yield from _bullets(trust.list_caveats(answer))
     yield ""
     yield "<details><summary>What was asked, and how to reproduce it</summary>"
     yield ""
-    yield from (f"- `{name}`: {text}" for name, text in glossary.demanded(answer.plan))
+    yield from (f"- `{name}`: {text}" for name, text in harm_terms.list_invariants(answer.plan))
     yield ""
-    yield from _bullets(reproducing.lines(answer))
+    yield from _bullets(reproduction.list_commands(answer))
     if answer.plan.text:
         yield f"\n{answer.plan.name}.yaml:\n\n```yaml\n{answer.plan.text}```"
     yield ""

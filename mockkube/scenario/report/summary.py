@@ -7,22 +7,22 @@ from mockkube.scenario.explore.invariants import INVARIANTS
 from mockkube.scenario.explore.plan import Phase
 from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, Verdict, Way
 from mockkube.scenario.report.answer import NOT_EXERCISED, NOTHING_HAPPENED, Answer
-from mockkube.scenario.report.glossary import harm_text
-from mockkube.scenario.report.prose import plain
-from mockkube.scenario.report.wording import SHORT, order_text
+from mockkube.scenario.report.harm_terms import format_harm
+from mockkube.scenario.report.markup import to_plain
+from mockkube.scenario.report.wording import SHORT, format_order
 
 _MARKS: Final = {Verdict.SAFE: "ok", Verdict.UNSAFE: "no", Verdict.NOT_TRIED: "?"}
 _NOT_TRIED: Final = 4
 """The column of what was not tried; left out where all was."""
 
 
-def table(result: Exploration) -> str:
+def render_table(result: Exploration) -> str:
     """Return the whole of it for a terminal."""
     answer = Answer(result)
     lines = [result.plan.title, ""]
     for phase in Phase:
-        lines += [*_of_phase(answer, phase), ""]
-    lines += [plain(answer.again()), "", *_counterexamples(result)]
+        lines += [*_format_direction(answer, phase), ""]
+    lines += [to_plain(answer.describe_retry()), "", *_counterexamples(result)]
     lines.append(
         f"{result.walks} walks, {result.states} different states, {result.steps} different steps, "
         f"{result.played} played; seed {result.plan.seed}"
@@ -36,8 +36,8 @@ def table(result: Exploration) -> str:
     return "\n".join(lines)
 
 
-def _of_phase(answer: Answer, phase: Phase) -> Iterator[str]:
-    yield f"TO {answer.words.verb(phase).upper()}: {_counted(answer, phase)}"
+def _format_direction(answer: Answer, phase: Phase) -> Iterator[str]:
+    yield f"TO {answer.words.verb(phase).upper()}: {_format_count(answer, phase)}"
     yield from _rows(answer.unprepared(phase))
     if names := answer.not_exercised(phase):
         yield f"  not tried: {', '.join(names)} ({NOT_EXERCISED}): no order says anything of {_them(names)}"
@@ -48,12 +48,14 @@ def _of_phase(answer: Answer, phase: Phase) -> Iterator[str]:
         yield from _rows(ready)
 
 
-def _counted(answer: Answer, phase: Phase) -> str:
+def _format_count(answer: Answer, phase: Phase) -> str:
     every, safe, untried = answer.unprepared(phase), answer.safe(phase), answer.untried(phase)
     if len(untried) == len(every):
         return f"not tried: {NOTHING_HAPPENED}"
     rule = answer.rule(phase)
-    which = ("" if not safe else f": {plain(rule.text)}") if rule.exact else f"; they all have: {plain(rule.text)}"
+    which = (
+        ("" if not safe else f": {to_plain(rule.text)}") if rule.exact else f"; they all have: {to_plain(rule.text)}"
+    )
     others = f", {len(untried)} not tried" if untried else ""
     return f"{len(safe)} of {_orders(len(every))} safe{others}{which}"
 
@@ -71,7 +73,7 @@ def _rows(verdicts: Sequence[OrderVerdict]) -> Iterator[str]:
     rows += [_row(one) for one in verdicts]
     if not any(row[_NOT_TRIED] for row in rows[1:]):
         rows = [(*row[:_NOT_TRIED], *row[_NOT_TRIED + 1 :]) for row in rows]
-    yield from _aligned(rows)
+    yield from _align(rows)
 
 
 def _row(one: OrderVerdict) -> tuple[str, ...]:
@@ -83,8 +85,8 @@ def _row(one: OrderVerdict) -> tuple[str, ...]:
     )
     return (
         _MARKS[one.verdict],
-        order_text(one.order) + prepared,
-        harm_text(one.worst.harm),
+        format_order(one.order) + prepared,
+        format_harm(one.worst.harm),
         breaks or "-",
         untried if one.verdict is not Verdict.UNSAFE else "",
         written,
@@ -109,13 +111,13 @@ def _counterexamples(result: Exploration) -> Iterator[str]:
         yield ""
 
 
-def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+def _align(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         yield "  " + "  ".join(map(str.ljust, row, widths)).rstrip()
 
 
-def as_json(result: Exploration) -> dict[str, Any]:
+def to_json(result: Exploration) -> dict[str, Any]:
     """Return the whole of it for programs."""
     return {
         "plan": result.plan.name,

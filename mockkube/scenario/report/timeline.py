@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from mockkube.cluster.trace import OPERATOR
-from mockkube.scenario.report.lives import USER, Life, merged, state_of
+from mockkube.scenario.report.pod_history import USER, PodHistory, apply_merge_patch, describe_state
 from mockkube.scenario.results import Moment, WriteTold
 
 _CHANGE: Final = re.compile(r"^(component|restart): (\S+)(?: (.*))?$")
@@ -87,50 +87,53 @@ class Timeline:
         return max(1, len(self.moments))
 
 
-class Teller(Protocol):
+class ComponentDescriber(Protocol):
     """Knows the words for what components are."""
 
-    def start(self, component: str) -> str:
+    def describe_start(self, component: str) -> str:
         """Return what a component is when the run begins; empty if that is not known."""
         ...
 
-    def told(self, component: str, version: str, gates: Mapping[str, bool | None]) -> str:
+    def describe_settings(self, component: str, version: str, gates: Mapping[str, bool | None]) -> str:
         """Return what it is from now on, having been told this."""
         ...
 
 
-class PlainTeller:
+class DefaultDescriber:
     """Says what was told in so many words."""
 
-    def start(self, component: str) -> str:
+    def describe_start(self, component: str) -> str:
         """Return nothing: it is not known."""
         return ""
 
-    def told(self, component: str, version: str, gates: Mapping[str, bool | None]) -> str:
+    def describe_settings(self, component: str, version: str, gates: Mapping[str, bool | None]) -> str:
         """Return version and gates."""
         words = {True: "on", False: "off", None: "as by default"}
         return ", ".join([*([version] if version else []), *(f"{gate} {words[on]}" for gate, on in gates.items())])
 
 
-def build(
-    moments: Iterable[Moment], boundaries: Sequence[Boundary] = (), teller: Teller | None = None, end: float = 0.0
+def build_timelines(
+    moments: Iterable[Moment],
+    boundaries: Sequence[Boundary] = (),
+    describer: ComponentDescriber | None = None,
+    end: float = 0.0,
 ) -> list[Timeline]:
     """Return the timelines of a run, one for each trial."""
-    making = _Making(boundaries, teller or PlainTeller())
+    builder = _TimelineBuilder(boundaries, describer or DefaultDescriber())
     for index, moment in enumerate(moments):
-        making.take(index, moment)
-    return making.ended(end)
+        builder.add(index, moment)
+    return builder.finish(end)
 
 
-class _Making:
-    def __init__(self, boundaries: Sequence[Boundary], teller: Teller) -> None:
+class _TimelineBuilder:
+    def __init__(self, boundaries: Sequence[Boundary], describer: ComponentDescriber) -> None:
         self._boundaries = list(boundaries)
-        self._teller = teller
+        self._describer = describer
         self._made: list[Timeline] = []
         self._moments: list[float] = []
         self._steps: list[Mark] = []
         self._components: dict[str, Lane] = {}
-        self._lives: dict[str, Life] = {}
+        self._lives: dict[str, PodHistory] = {}
         self._objects: dict[str, dict[str, Any]] = {}
         self._snapshots: dict[str, dict[str, str]] = {}
         self._counts: Counter[str] = Counter()
@@ -138,7 +141,7 @@ class _Making:
         self._restoring: Boundary | None = None
         self._at = 0.0
 
-    def take(self, index: int, moment: Moment) -> None:
+    def add(self, index: int, moment: Moment) -> None:
         """Take in a moment; one at which nothing changed has no column."""
         while self._boundaries and self._boundaries[0].moment <= index:
             self._step(self._boundaries.pop(0), moment.at)
@@ -178,35 +181,35 @@ class _Making:
                 self._objects.pop(write.name.removeprefix("default/"), None)
             elif write.resource == _PODS:
                 name = write.name.removeprefix("default/")
-                self._objects[name] = merged(self._objects.get(name, {}), write.difference)
+                self._objects[name] = apply_merge_patch(self._objects.get(name, {}), write.difference)
         step = self._restoring
         if step is not None and moment.worker.startswith("restore: "):
             self._restoring = None
             self._title = f'after step {step.label} restored the snapshot "{step.restores}"'
-            self._begin_again(step.restores)
+            self._begin_trial(step.restores)
             self._steps.append(Mark(self._column(moment.at), step.text, "step"))
 
-    def _begin_again(self, snapshot: str) -> None:
+    def _begin_trial(self, snapshot: str) -> None:
         """Start another picture, with what is there now."""
         told = self._snapshots.get(snapshot, {})
         known = {name: told.get(name) or lane.spans[0].text for name, lane in self._components.items()}
         self._moments, self._steps, self._counts = [], [], Counter()
         self._components = {name: Lane(name, [Span(0, 0, text, "idle")]) for name, text in known.items()}
-        self._lives = {name: Life(name, restored=True) for name in self._objects}
+        self._lives = {name: PodHistory(name, from_snapshot=True) for name in self._objects}
         for name, life in self._lives.items():
-            life.enters(0, *state_of(self._objects[name]))
+            life.enter(0, *describe_state(self._objects[name]))
 
     def _component(self, column: int, what: str, name: str, text: str) -> None:
         lane = self._components.get(name)
         if lane is None:
-            start = self._teller.start(name)
+            start = self._describer.describe_start(name)
             lane = self._components[name] = Lane(name, [Span(0, column, start, "idle")] if start else [])
         if what == "restart":
             lane.marks.append(Mark(column, "restarted", "wait"))
             return
         words = dict(_WORD.findall(text))
         gates = {gate: _TRUTH[on] for gate, on in _GATE.findall(text)}
-        shown = self._teller.told(name, words.get("version", ""), gates)
+        shown = self._describer.describe_settings(name, words.get("version", ""), gates)
         if "running" in words:
             shown = "runs" if words["running"] == "True" else "does not run"
         shown = shown or text or "as asked"
@@ -218,19 +221,19 @@ class _Making:
         if write.verb == "delete":
             self._objects.pop(name, None)
             if name in self._lives:
-                self._lives[name].leaves(column + 1, self._at, by_user=by == USER)
+                self._lives[name].mark_deleted(column + 1, self._at, by_user=by == USER)
             return
         if write.verb == "create":
             self._counts["made"] += 1
             if name in self._lives:  # of an earlier one of the same name
                 self._lives[f"{name} "] = self._lives.pop(name)
-        life = self._lives.setdefault(name, Life(name))
-        obj = self._objects[name] = merged(self._objects.get(name, {}), write.difference)
-        life.enters(column, *state_of(obj, by=by))
+        life = self._lives.setdefault(name, PodHistory(name))
+        obj = self._objects[name] = apply_merge_patch(self._objects.get(name, {}), write.difference)
+        life.enter(column, *describe_state(obj, by=by))
 
     def _close(self, at: float) -> None:
         end = self._column(max(at, self._at)) + 1
-        lanes, counts = _lanes(list(self._lives.values()), end)
+        lanes, counts = _build_lanes(list(self._lives.values()), end)
         for lane in self._components.values():
             for span, following in zip(lane.spans, [*lane.spans[1:], None], strict=True):
                 span.last = end if following is None else following.first
@@ -238,9 +241,9 @@ class _Making:
         drawn = Timeline(
             self._title, self._moments, list(self._components.values()), lanes, self._steps, dict(self._counts)
         )
-        self._made.append(_condensed(drawn))
+        self._made.append(_drop_idle_columns(drawn))
 
-    def ended(self, at: float) -> list[Timeline]:
+    def finish(self, at: float) -> list[Timeline]:
         """Close what is open; later steps changed nothing."""
         for step in self._boundaries:
             self._step(step, self._at)
@@ -253,28 +256,28 @@ class _Making:
         return self._made
 
 
-def _lanes(lives: Sequence[Life], end: int) -> tuple[list[Lane], Counter[str]]:
+def _build_lanes(lives: Sequence[PodHistory], end: int) -> tuple[list[Lane], Counter[str]]:
     """Return a lane for each way to live that pods of one owner had, and how all stand at the end."""
     counts: Counter[str] = Counter()
     lanes: dict[tuple[str, ...], Lane] = {}
     for life in lives:
-        counts.update(life.counted())
-        lane = lanes.get(life.course)
+        counts.update(life.count_outcomes())
+        lane = lanes.get(life.signature)
         if lane is not None:
             lane.like += 1
             continue
-        lane = lanes[life.course] = Lane(life.name)
+        lane = lanes[life.signature] = Lane(life.name)
         gone = life.gone if life.gone is not None else end
-        for index, stage in enumerate(life.stages):
-            last = life.stages[index + 1].column if index + 1 < len(life.stages) else gone
+        for index, stage in enumerate(life.states):
+            last = life.states[index + 1].column if index + 1 < len(life.states) else gone
             lane.spans.append(Span(stage.column, last, stage.text, stage.tone))
         if life.gone is not None:
-            bad = bool(life.stages) and life.stages[-1].tone == "bad"
+            bad = bool(life.states) and life.states[-1].tone == "bad"
             lane.marks.append(Mark(life.gone, life.end, "bad" if bad else "idle", life.gone_at))
     return list(lanes.values()), counts
 
 
-def _condensed(drawn: Timeline) -> Timeline:
+def _drop_idle_columns(drawn: Timeline) -> Timeline:
     """Return a timeline without the columns in which only pods without a lane changed."""
     lanes = [*drawn.components, *drawn.pods]
     last = len(drawn.moments) - 1

@@ -8,10 +8,10 @@ from mockkube.features.versions import DEFAULT, Version
 from mockkube.scenario.explore.conclusions import changes_versions
 from mockkube.scenario.explore.plan import Phase, When
 from mockkube.scenario.report.answer import NOT_EXERCISED, Answer
-from mockkube.scenario.report.wording import listed, times
+from mockkube.scenario.report.wording import count_noun, join_words
 
 
-def tool() -> str:
+def tool_name() -> str:
     """Return the name and the version of what wrote the report."""
     try:
         return f"mockkube {version('mockkube')}"
@@ -19,19 +19,19 @@ def tool() -> str:
         return "mockkube"
 
 
-def engine(kubernetes: str = str(DEFAULT)) -> str:
+def describe_engine(kubernetes: str = str(DEFAULT)) -> str:
     """Say what ran."""
     return (
-        f"**A simulated cluster, not real binaries.** {tool()} is a model of the Kubernetes {kubernetes} control plane "
+        f"**A simulated cluster, not real binaries.** {tool_name()} is a model of the Kubernetes {kubernetes} control plane "
         "(API server, scheduler, controllers, kubelets) written in Python, and checked against recordings of the real "
         'one. Containers do not run. Time is virtual: the clock stands still while components work, so "0 s" means '
         "*at once*, not how fast a real cluster is."
     )
 
 
-def reasons(answer: Answer) -> Iterator[str]:
+def list_caveats(answer: Answer) -> Iterator[str]:
     """Yield what a reader should know before acting on an exploration."""
-    yield engine(_versions(answer))
+    yield describe_engine(_versions(answer))
     yield _cluster(answer)
     yield _tried(answer)
     yield _time(answer)
@@ -43,14 +43,14 @@ def reasons(answer: Answer) -> Iterator[str]:
 def _versions(answer: Answer) -> str:
     plan = answer.plan
     told = {str(plan.version), *(one.to(phase).version or str(plan.version) for one in plan.changes for phase in Phase)}
-    return listed(sorted(told, key=Version.parse))
+    return join_words(sorted(told, key=Version.parse))
 
 
 def _cluster(answer: Answer) -> str:
     plan = answer.plan
     others = "" if changes_versions(plan) else " The versions are equal, so the skew policy has nothing to say."
     return (
-        f"**The cluster:** {times(len(plan.nodes), 'node')}, one API server, one scheduler, one controller "
+        f"**The cluster:** {count_noun(len(plan.nodes), 'node')}, one API server, one scheduler, one controller "
         "manager; the "
         f"kubelets of all nodes change at once. The version skew policy was not enforced.{others}"
     )
@@ -59,8 +59,10 @@ def _cluster(answer: Answer) -> str:
 def _tried(answer: Answer) -> str:
     plan, words = answer.plan, answer.words
     ups, downs, ready = len(answer.unprepared(Phase.UP)), len(answer.unprepared(Phase.DOWN)), len(answer.prepared())
-    prepared = f" and {times(ready, 'prepared one')}" if ready else ""
-    what = f"a change of version ({words.subject})" if words.upgrades else f"{words.subject} at version {plan.version}"
+    prepared = f" and {count_noun(ready, 'prepared one')}" if ready else ""
+    what = (
+        f"a change of version ({words.subject})" if words.is_upgrade else f"{words.subject} at version {plan.version}"
+    )
     return (
         f"**Tried:** {what}; every order to {words.verb(Phase.UP)} ({ups}) followed by every order to "
         f"{words.verb(Phase.DOWN)} ({downs}{prepared}): {answer.result.walks} ways, with the workloads and "
@@ -72,7 +74,7 @@ def _tried(answer: Answer) -> str:
 def _time(answer: Answer) -> str:
     plan = answer.plan
     names = [f'"{one.name}"' for one in plan.disturbances if one.when is When.EVERY_STEP]
-    after = f" {listed(names)} follow in this sequence, each with as long a pause." if names else ""
+    after = f" {join_words(names)} follow in this sequence, each with as long a pause." if names else ""
     return (
         f"**Timing:** after each change {plan.seconds} s of virtual time pass.{after} Another sequence, or a "
         "longer stay "
@@ -131,13 +133,13 @@ def _checked(answer: Answer) -> str:
         return ""
     others = len(checked.differences)
     found = f"{others} came out otherwise" if others else "all came out the same"
-    return f" {times(checked.ways, 'way')}, drawn by the seed, were also played from start to end: {found}."
+    return f" {count_noun(checked.ways, 'way')}, drawn by the seed, were also played from start to end: {found}."
 
 
 def _untried(answer: Answer) -> str:
-    gate = "" if answer.words.upgrades else "a change of version (here a gate changes, nothing else), "
+    gate = "" if answer.words.is_upgrade else "a change of version (here a gate changes, nothing else), "
     idle = "".join(
-        f"{listed(f'`{name}`' for name in names)} on the path {phase} ({NOT_EXERCISED}), "
+        f"{join_words(f'`{name}`' for name in names)} on the path {phase} ({NOT_EXERCISED}), "
         for phase in Phase
         if (names := answer.not_exercised(phase))
     )

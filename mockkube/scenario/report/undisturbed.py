@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.scenario.explore.plan import Order, Phase, Plan
 from mockkube.scenario.explore.replay import UNDISTURBED, Replay
-from mockkube.scenario.report.wording import Wording, listed, order_text
+from mockkube.scenario.report.wording import Wording, format_order, join_words
 
 _DONE_BY: Final = {
     "evicted": "evicted by the taint eviction of `kube-controller-manager`",
@@ -19,22 +19,22 @@ def describe(words: Wording, replay: Replay, order: Order, *, others: int, back:
 
     `back` says whether all is well when everything changes once more.
     """
-    tried = f"tried without disturbances: this order, {order_text(order)}, 1 of the {others} without preparation"
-    fates = list(_fates(words, replay))
+    tried = f"tried without disturbances: this order, {format_order(order)}, 1 of the {others} without preparation"
+    fates = list(_describe_losses(words, replay))
     if not fates:
         yield f"Pods that just run, with nobody touching anything: none was evicted, removed or rejected ({tried})."
         return
     unharmed = replay.unharmed_workloads()
-    kept = f" {listed(f'`{name}`' for name in unharmed)} kept running." if unharmed else ""
+    kept = f" {join_words(f'`{name}`' for name in unharmed)} kept running." if unharmed else ""
     again = f" To {words.verb(Phase.UP)} again brings them back, without an edit." if back else ""
     where = f" Step by step, with a scenario to play: [the undisturbed way](#{UNDISTURBED})."
     yield (
         f"**Pods that just run are hit too**, with nobody deleting or changing anything ({tried}): "
-        f"{'; '.join(fates)}.{kept}{again}{where}{_deleting(words.plan)}"
+        f"{'; '.join(fates)}.{kept}{again}{where}{_explain_tables(words.plan)}"
     )
 
 
-def _fates(words: Wording, replay: Replay) -> Iterator[str]:
+def _describe_losses(words: Wording, replay: Replay) -> Iterator[str]:
     """Yield what was done to the running pods of each workload, by whom and when, and whether there are others then."""
     owned = list(replay.running.values())
     grouped: dict[tuple[str, str, int], list[float]] = {}
@@ -43,12 +43,12 @@ def _fates(words: Wording, replay: Replay) -> Iterator[str]:
         grouped.setdefault(key, []).append(fact.at - replay.steps[index].record.began)
     for (name, done, index), waits in sorted(grouped.items()):
         soon = "at once" if min(waits) < 1 else f"after {min(waits):.0f} s"
-        step = words.move(replay.moves[index])
+        step = words.describe_move(replay.moves[index])
         taken = f'{len(waits)} of {owned.count(name)} {done} {soon} at the step "{step}"'
-        yield f"`{name}`: {taken}, {_return(replay, name, index)}"
+        yield f"`{name}`: {taken}, {_describe_end(replay, name, index)}"
 
 
-def _return(replay: Replay, name: str, index: int) -> str:
+def _describe_end(replay: Replay, name: str, index: int) -> str:
     """Say whether a workload has its pods at the end."""
     missing = replay.missing[name]
     if not missing:
@@ -59,7 +59,7 @@ def _return(replay: Replay, name: str, index: int) -> str:
     return f"{missing} missing at the end{': `kube-apiserver` refuses new ones' if refused else ''}"
 
 
-def _deleting(plan: Plan) -> str:
+def _explain_tables(plan: Plan) -> str:
     """Say why the tables may count fewer evictions than that."""
     return (
         " (The tables below count with disturbances: a pod that a disturbance has deleted is not there to be evicted.)"

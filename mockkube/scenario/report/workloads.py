@@ -10,34 +10,34 @@ from mockkube.api.types import ReadOnlyObject
 from mockkube.proposals import places
 from mockkube.scenario.explore.observing import taint_text
 from mockkube.scenario.explore.plan import Plan, WrittenOrder
-from mockkube.scenario.report.wording import listed, times
+from mockkube.scenario.report.wording import count_noun, join_words
 
 _SIDES: Final = {"Gt": "above", "Lt": "below", "SemverGt": "above", "SemverLt": "below"}
 _ROLLING: Final = ("deployment", "daemonset", "statefulset")
 
 
-def name_of(manifest: ReadOnlyObject) -> str:
+def format_ref(manifest: ReadOnlyObject) -> str:
     """Return what people call an object."""
     return f"{manifest['kind'].lower()}/{manifest['metadata']['name']}"
 
 
-def nodes(plan: Plan) -> Iterator[str]:
+def describe_nodes(plan: Plan) -> Iterator[str]:
     """Yield a line for each node."""
     for index, node in enumerate(plan.nodes, 1):
         labels = ", ".join(f"{key}={value}" for key, value in node.labels.items())
-        taints = listed(f"`{taint_text(one)}`" for one in node.taints) if node.taints else "none"
+        taints = join_words(f"`{taint_text(one)}`" for one in node.taints) if node.taints else "none"
         yield f"`node-{index}`{f' ({labels})' if labels else ''}: taint {taints}"
 
 
-def workloads(plan: Plan) -> Iterator[str]:
+def describe_workloads(plan: Plan) -> Iterator[str]:
     """Yield a line for each workload: how many pods, and what they ask of nodes."""
     for manifest in plan.workload:
         part = places.pod_spec(manifest)
-        wishes = listed(_wishes(part.value)) if part is not None else ""
-        yield f"`{name_of(manifest)}`: {_pods(manifest)}{f', {wishes}' if wishes else ''}"
+        wishes = join_words(_constraints(part.value)) if part is not None else ""
+        yield f"`{format_ref(manifest)}`: {_describe_pods(manifest)}{f', {wishes}' if wishes else ''}"
 
 
-def _pods(manifest: ReadOnlyObject) -> str:
+def _describe_pods(manifest: ReadOnlyObject) -> str:
     spec = manifest.get("spec") or {}
     match manifest["kind"]:
         case "DaemonSet":
@@ -45,24 +45,24 @@ def _pods(manifest: ReadOnlyObject) -> str:
         case "Pod":
             return "a pod that nobody makes again"
         case "Job":
-            return times(int(spec.get("parallelism", 1)), "pod")
-    return times(int(spec.get("replicas", 1)), "pod")
+            return count_noun(int(spec.get("parallelism", 1)), "pod")
+    return count_noun(int(spec.get("replicas", 1)), "pod")
 
 
-def _wishes(spec: ReadOnlyObject) -> Iterator[str]:
+def _constraints(spec: ReadOnlyObject) -> Iterator[str]:
     if tolerations := spec.get("tolerations"):
-        yield f"tolerates {listed(f'`{toleration_text(one)}`{in_words(one)}' for one in tolerations)}"
+        yield f"tolerates {join_words(f'`{format_toleration(one)}`{explain_toleration(one)}' for one in tolerations)}"
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     for term in required.get("nodeSelectorTerms") or ():
-        yield f"needs a node with {listed(f'`{_expression(one)}`' for one in term.get('matchExpressions') or ())}"
+        yield f"needs a node with {join_words(f'`{_format_expression(one)}`' for one in term.get('matchExpressions') or ())}"
     for one in spec.get("topologySpreadConstraints") or ():
         policies = [f"{key}={one[key]}" for key in ("nodeTaintsPolicy", "nodeAffinityPolicy") if key in one]
         spread = f"`{one['topologyKey']}` with maxSkew {one['maxSkew']}"
         yield f"spread over {spread}{f' ({chr(44).join(policies)})' if policies else ''}"
 
 
-def toleration_text(toleration: ReadOnlyObject) -> str:
+def format_toleration(toleration: ReadOnlyObject) -> str:
     """Return a toleration in a line."""
     if expression := toleration.get("expression"):
         return str(expression)
@@ -70,13 +70,13 @@ def toleration_text(toleration: ReadOnlyObject) -> str:
     return f"{' '.join(words)}{f':{effect}' if (effect := toleration.get('effect')) else ''}"
 
 
-def in_words(toleration: ReadOnlyObject) -> str:
+def explain_toleration(toleration: ReadOnlyObject) -> str:
     """Return which taints a toleration that compares is about, in brackets; empty for others."""
     side = _SIDES.get(toleration.get("operator", ""), "")
     return f" (taints `{toleration.get('key', '')}` with a value {side} {toleration.get('value', '')})" if side else ""
 
 
-def _expression(one: ReadOnlyObject) -> str:
+def _format_expression(one: ReadOnlyObject) -> str:
     return f"{one['key']} {one['operator']} {','.join(one.get('values') or ())}".strip()
 
 
@@ -95,29 +95,29 @@ class Preparation:
     """Why it is these values that are tolerated, in a sentence; empty if no values are listed."""
 
     @property
-    def rolls(self) -> Sequence[str]:
+    def rollout_commands(self) -> Sequence[str]:
         """The commands that wait until the pods of workloads with a rollout are made anew."""
-        refs = dict.fromkeys(_ref(one["patch"]) for one in self.written.prepare if "patch" in one)
+        refs = dict.fromkeys(_format_patch_ref(one["patch"]) for one in self.written.prepare if "patch" in one)
         return [f"`kubectl rollout status {ref}`" for ref in refs if ref.partition("/")[0] in _ROLLING]
 
 
-def preparation(plan: Plan, name: str) -> Preparation | None:
+def find_preparation(plan: Plan, name: str) -> Preparation | None:
     """Return what the written order of this name prepares."""
     written = next((one for one in plan.orders if one.name == name and one.prepare), None)
     if written is None:
         return None
-    refs = [_ref(one["patch"]) for one in written.prepare if "patch" in one]
-    untouched = [name_of(one) for one in plan.workload if name_of(one) not in refs]
-    steps = [_plain(one) for one in written.prepare]
+    refs = [_format_patch_ref(one["patch"]) for one in written.prepare if "patch" in one]
+    untouched = [format_ref(one) for one in plan.workload if format_ref(one) not in refs]
+    steps = [_to_plain(one) for one in written.prepare]
     gathered: dict[str, list[str]] = {}
     for one in steps:
-        what, who = _line(plan, one)
+        what, who = _describe_action(plan, one)
         gathered.setdefault(what, []).append(who)
-    lines = [f"{listed(f'`{name}`' for name in names)}: {what}" for what, names in gathered.items()]
-    return Preparation(written, lines, untouched, written_as_yaml(steps), _values(plan, steps))
+    lines = [f"{join_words(f'`{name}`' for name in names)}: {what}" for what, names in gathered.items()]
+    return Preparation(written, lines, untouched, to_yaml(steps), _explain_values(plan, steps))
 
 
-def _values(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> str:
+def _explain_values(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> str:
     """Say where the values are from that are tolerated one by one."""
     listed_ones = [
         one
@@ -130,8 +130,8 @@ def _values(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> str:
     wanted = dict.fromkeys(str(one["value"]) for one in listed_ones)
     had = {str(taint.get("value", "")) for node in plan.nodes for taint in node.taints}
     now, later = [value for value in wanted if value in had], [value for value in wanted if value not in had]
-    told = f"{listed(now)}, which nodes have" if now else ""
-    told += f"{', and ' if now else ''}{listed(later)}, which a disturbance sets" if later else ""
+    told = f"{join_words(now)}, which nodes have" if now else ""
+    told += f"{', and ' if now else ''}{join_words(later)}, which a disturbance sets" if later else ""
     return f" Write one `Equal` for *every* value that your nodes have or may get: here {told}."
 
 
@@ -144,24 +144,24 @@ def _tolerations(patch: Any) -> Iterator[Mapping[str, Any]]:
             yield from _tolerations(value)
 
 
-def _line(plan: Plan, action: Mapping[str, Any]) -> tuple[str, str]:
+def _describe_action(plan: Plan, action: Mapping[str, Any]) -> tuple[str, str]:
     """Return what a step does, and to what."""
     [(verb, arguments)] = action.items()
     if verb != "patch" or not isinstance(arguments, Mapping) or not arguments.get("ref"):
-        return f"`{written_as_yaml(arguments).strip()}`", verb
-    ref = _ref(arguments)
-    before = next((one for one in plan.workload if name_of(one) == ref), None)
+        return f"`{to_yaml(arguments).strip()}`", verb
+    ref = _format_patch_ref(arguments)
+    before = next((one for one in plan.workload if format_ref(one) == ref), None)
     old = places.pod_spec(before) if before else None
     new = places.pod_spec({**before, **arguments["patch"]}) if before else None
     if old is None or new is None:
         return "patched", ref
-    return f"{'; '.join(_changes(old.value, new.value))}", ref
+    return f"{'; '.join(_describe_changes(old.value, new.value))}", ref
 
 
-def _changes(old: ReadOnlyObject, new: ReadOnlyObject) -> Iterator[str]:
+def _describe_changes(old: ReadOnlyObject, new: ReadOnlyObject) -> Iterator[str]:
     for key in new:
         if key == "tolerations":
-            was, now = (listed(f"`{toleration_text(one)}`" for one in spec.get(key) or ()) for spec in (old, new))
+            was, now = (join_words(f"`{format_toleration(one)}`" for one in spec.get(key) or ()) for spec in (old, new))
             yield f"the toleration {was or 'it had'} is replaced by {now or 'none'}"
         elif new[key] is not None:
             yield f"`{key}` is replaced"
@@ -169,7 +169,7 @@ def _changes(old: ReadOnlyObject, new: ReadOnlyObject) -> Iterator[str]:
             yield f"`{key}` is taken out"
 
 
-def _ref(patch: Mapping[str, Any]) -> str:
+def _format_patch_ref(patch: Mapping[str, Any]) -> str:
     ref = patch.get("ref")
     if isinstance(ref, Mapping):
         return f"{str(ref.get('kind', '')).lower()}/{ref.get('name', '')}"
@@ -177,25 +177,29 @@ def _ref(patch: Mapping[str, Any]) -> str:
     return f"{kind.lower()}/{name}"
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: _to_plain(item) for key, item in value.items()}
+    return [_to_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-class _Unfolded(yaml.SafeDumper):
+class _DumperWithoutAliases(yaml.SafeDumper):
     """YAML without anchors: each piece can be read by itself."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
 
 
-def written_as_yaml(value: Any) -> str:
+def to_yaml(value: Any) -> str:
     """Return plain data as YAML, without anchors."""
-    return str(yaml.dump(_plain(value), Dumper=_Unfolded, sort_keys=False, width=100, allow_unicode=True))
+    return str(
+        yaml.dump(_to_plain(value), Dumper=_DumperWithoutAliases, sort_keys=False, width=100, allow_unicode=True)
+    )
 
 
-def line_of(action: Mapping[str, Any]) -> str:
+def to_yaml_line(action: Mapping[str, Any]) -> str:
     """Return a step of the scenario language in a line."""
-    text = yaml.dump(_plain(action), Dumper=_Unfolded, default_flow_style=True, sort_keys=False, width=1000)
+    text = yaml.dump(
+        _to_plain(action), Dumper=_DumperWithoutAliases, default_flow_style=True, sort_keys=False, width=1000
+    )
     return str(text).strip().removeprefix("{").removesuffix("}")

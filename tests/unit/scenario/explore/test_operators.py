@@ -12,7 +12,7 @@ from mockkube.scenario.explore.playing import Alone
 from mockkube.scenario.explore.replay import collect_evidence
 from mockkube.scenario.explore.verdict import Exploration, OrderVerdict, Verdict, judge
 from mockkube.scenario.report import review, summary
-from mockkube.scenario.report.exploration import render
+from mockkube.scenario.report.exploration_page import render
 
 pytestmark = pytest.mark.heavy  # explores
 
@@ -127,10 +127,10 @@ def test_a_direction_in_which_nothing_happens_is_not_tried() -> None:
     result = explored(SERVER, SCHEDULER, workload=pod(COMPARED, name="web"), orders=orders)
     assert set(verdicts(result, Phase.DOWN).values()) == {Verdict.NOT_TRIED}
     assert [written.name for written, _ in result.unconfirmed] == ["as written"]
-    assert "TO DISABLE: not tried: nothing was created" in summary.table(result)
+    assert "TO DISABLE: not tried: nothing was created" in summary.render_table(result)
     assert "**To disable: not tried.**" in review.render(collect_evidence(result))
     assert "not tried" in render(collect_evidence(result))
-    [told] = {one["verdict"] for one in summary.as_json(result)["orders"] if one["phase"] == "down"}
+    [told] = {one["verdict"] for one in summary.to_json(result)["orders"] if one["phase"] == "down"}
     assert told == "not tried"
 
 
@@ -138,7 +138,7 @@ def test_a_component_that_had_nothing_to_decide_is_named() -> None:
     create = [{"create": pod(COMPARED, generateName="more-")}]
     result = explored(SCHEDULER, CONTROLLERS, workload=pod(COMPARED, name="web"), do=create)
     assert result.not_exercised(Phase.UP) == (CONTROLLERS,)
-    assert f"not tried: {CONTROLLERS}" in summary.table(result)
+    assert f"not tried: {CONTROLLERS}" in summary.render_table(result)
     assert f"**Not tried: `{CONTROLLERS}`**" in review.render(collect_evidence(result))
 
 
@@ -150,6 +150,6 @@ def test_prepared_orders_have_a_count_of_their_own() -> None:
         {"create": pod(generateName="calm-")},
     ]
     result = explored(SCHEDULER, workload=deployment(COMPARED), do=act, orders=orders)
-    table = summary.table(result)
+    table = summary.render_table(result)
     assert "TO DISABLE: 0 of 1 order is safe" in table
     assert "TO DISABLE, PREPARED: 1 of 1 order is safe" in table

@@ -19,7 +19,7 @@ from mockkube.scenario.explore.stepping import walk
 from mockkube.scenario.explore.verdict import Exploration, Way, judge
 from mockkube.scenario.loading import parse as parse_scenarios
 from mockkube.scenario.report import review, summary
-from mockkube.scenario.report.exploration import render
+from mockkube.scenario.report.exploration_page import render
 
 pytestmark = pytest.mark.heavy  # explores
 
@@ -122,6 +122,6 @@ def test_a_review_answers_the_questions_of_the_template(explored: Exploration) -
 
 
 def test_a_table_names_what_breaks_each_order(explored: Exploration) -> None:
-    lines = summary.table(explored).splitlines()
+    lines = summary.render_table(explored).splitlines()
     assert "TO ENABLE: 2 of 6 orders are safe: kube-apiserver last; the other two in any order" in lines
-    assert summary.as_json(explored)["refuted"] == ["as written"]
+    assert summary.to_json(explored)["refuted"] == ["as written"]

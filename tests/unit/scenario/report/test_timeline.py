@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from mockkube.scenario.report.runs import counted
-from mockkube.scenario.report.timeline import Boundary, Timeline, build
+from mockkube.scenario.report.runs_page import summarize_pods
+from mockkube.scenario.report.timeline import Boundary, Timeline, build_timelines
 from mockkube.scenario.results import Moment, WriteTold
 
 
@@ -21,7 +21,7 @@ RUN = (
 
 
 def drawn(*moments: Moment, **given: Any) -> Timeline:
-    [timeline] = build(moments, **given)
+    [timeline] = build_timelines(moments, **given)
     return timeline
 
 
@@ -37,14 +37,14 @@ def test_a_pod_has_a_span_for_each_state_and_a_mark_for_its_end() -> None:
 
 def test_a_component_shows_what_it_was_told_in_the_words_for_its_states() -> None:
     class Words:
-        def start(self, component: str) -> str:
+        def describe_start(self, component: str) -> str:
             return "gate off"
 
-        def told(self, component: str, version: str, gates: Any) -> str:
+        def describe_settings(self, component: str, version: str, gates: Any) -> str:
             return f"gate {'on' if gates['Some'] else 'off'}"
 
     off = Moment(6, 5.0, "component: kubelet gates={'Some': False}", ())
-    [lane] = drawn(*RUN, off, teller=Words()).components
+    [lane] = drawn(*RUN, off, describer=Words()).components
     assert [(span.text, span.tone) for span in lane.spans] == [
         ("gate off", "idle"),
         ("gate on", "told"),
@@ -87,7 +87,7 @@ def test_a_restored_snapshot_begins_a_trial_of_its_own() -> None:
         pod(6, 4.0, "delete", {}),
     ]
     steps = [Boundary(1, "1", "1 snapshot", snapshot="before"), Boundary(3, "2", "2 restore", restores="before")]
-    first, second = build(moments, steps)
+    first, second = build_timelines(moments, steps)
     assert [lane.name for lane in first.pods] == ["web-abcde", "late"]
     assert [lane.name for lane in second.pods] == ["web-abcde"]
     assert second.title == 'after step 2 restored the snapshot "before"'
@@ -95,5 +95,5 @@ def test_a_restored_snapshot_begins_a_trial_of_its_own() -> None:
 
 def test_counts_of_pods_add_up() -> None:
     others = [pod(n, 5.0, "create", {}, f"default/web-aaaa{n}") for n in range(6, 9)]
-    told = counted(drawn(*RUN, *others))
+    told = summarize_pods(drawn(*RUN, *others))
     assert told == "**Pods:** 4 pods made (of these, some time: 1 failed). At the end: 3 Pending and 1 gone."

@@ -7,11 +7,11 @@ import pytest
 from mockkube.scenario.explore.plan import Phase
 from mockkube.scenario.explore.replay import Evidence, collect_evidence
 from mockkube.scenario.explore.verdict import Exploration
-from mockkube.scenario.report import meaning, review
+from mockkube.scenario.report import break_descriptions, review
 from mockkube.scenario.report.answer import Answer
 from mockkube.scenario.report.drawing import shade_labels
-from mockkube.scenario.report.exploration import render
-from mockkube.scenario.report.trust import reasons
+from mockkube.scenario.report.exploration_page import render
+from mockkube.scenario.report.trust import list_caveats
 
 pytestmark = pytest.mark.heavy  # explores
 
@@ -32,20 +32,20 @@ def answer(evidence: Evidence) -> Answer:
 
 
 def test_the_answer_leads_as_a_rule_with_an_example(answer: Answer) -> None:
-    lead = next(answer.on(Phase.UP))
+    lead = next(answer.answer_sentences(Phase.UP))
     assert lead.startswith(
         "**To enable: `kube-controller-manager`, then `kube-apiserver`.** 1 of the 2 orders are safe"
     )
 
 
 def test_what_pods_that_just_run_suffer_is_told_without_disturbances(answer: Answer) -> None:
-    told = " ".join(answer.on(Phase.DOWN))
+    told = " ".join(answer.answer_sentences(Phase.DOWN))
     assert "no order is safe while workloads use it" in told
     assert "`replicaset/web`: 1 of 1 evicted by the taint eviction of `kube-controller-manager` at once" in told
 
 
 def test_it_is_told_for_how_many_orders_that_was_tried_and_whether_the_pods_come_back(answer: Answer) -> None:
-    [told] = [one for one in answer.on(Phase.DOWN) if one.startswith("**Pods that just run")]
+    [told] = [one for one in answer.answer_sentences(Phase.DOWN) if one.startswith("**Pods that just run")]
     assert "1 of the 2 without preparation" in told
     assert "1 missing at the end: `kube-apiserver` refuses new ones" in told
     assert "To enable again brings them back" in told
@@ -61,14 +61,17 @@ def test_the_way_that_nobody_disturbs_is_told_step_by_step_with_a_scenario(evide
 
 
 def test_pods_that_ran_are_told_from_new_ones(answer: Answer) -> None:
-    told = " ".join(answer.on(Phase.UP))
+    told = " ".join(answer.answer_sentences(Phase.UP))
     assert "new pods evicted or removed as soon as they have a node" in told
     assert "running pods evicted" not in told
-    assert any("running pods evicted" in meaning.said(one.worst.breaks) for one in answer.unprepared(Phase.DOWN))
+    assert any(
+        "running pods evicted" in break_descriptions.join_breaks(one.worst.breaks)
+        for one in answer.unprepared(Phase.DOWN)
+    )
 
 
 def test_what_a_document_does_not_name_is_said_to_be_added(answer: Answer) -> None:
-    told = " ".join(answer.on(Phase.UP))
+    told = " ".join(answer.answer_sentences(Phase.UP))
     assert '"as written" (apiserver; controller-manager, which it does not name, was put last in this sequence)' in told
     assert "[Note on written orders](#note-on-written-orders)" in told
 
@@ -80,7 +83,7 @@ def test_a_preparation_that_is_safe_stands_before_orders_that_are_not(answer: An
 
 
 def test_what_a_component_does_by_its_place_stands_above_the_tables(answer: Answer, page: str) -> None:
-    told = answer.mechanism(Phase.UP)
+    told = answer.describe_mechanism(Phase.UP)
     assert "`kube-apiserver` last: nothing" in told
     assert "`kube-controller-manager` last: pods made and lost over and over" in told
     assert page.index("In short, what all orders have in common") < page.index('id="up-0"')
@@ -95,7 +98,7 @@ def test_the_scale_of_the_map_ends_where_the_harm_does() -> None:
 
 
 def test_a_preparation_is_told_in_words(answer: Answer) -> None:
-    told = " ".join(answer.on(Phase.DOWN))
+    told = " ".join(answer.answer_sentences(Phase.DOWN))
     assert "`replicaset/web`: the toleration `sla Gt 900:NoExecute` is replaced by `sla Exists:NoExecute`" in told
 
 
@@ -105,7 +108,7 @@ def test_orders_that_differ_by_a_few_points_have_no_winner(answer: Answer) -> No
 
 
 def test_a_page_says_how_far_it_can_be_trusted(answer: Answer, evidence: Evidence, page: str) -> None:
-    told = " ".join(reasons(answer))
+    told = " ".join(list_caveats(answer))
     assert "A simulated cluster, not real binaries" in told
     assert "one seed (0)" in told
     assert "How far to trust this" in page

@@ -6,7 +6,7 @@ from itertools import permutations
 import pytest
 
 from mockkube.scenario.explore.plan import Order
-from mockkube.scenario.report.rules import rule_of
+from mockkube.scenario.report.order_rules import find_rule
 
 EVERY: list[Order] = list(permutations("abcd"))
 
@@ -29,20 +29,22 @@ EVERY: list[Order] = list(permutations("abcd"))
     ],
 )  # fmt: skip
 def test_a_rule_tells_the_orders_from_all_others(holds: Callable[[Order], bool], text: str) -> None:
-    rule = rule_of([order for order in EVERY if holds(order)], EVERY)
+    rule = find_rule([order for order in EVERY if holds(order)], EVERY)
     assert (rule.text, rule.exact) == (text, True)
 
 
 def test_what_is_only_common_to_them_does_not_pretend_to_be_enough() -> None:
-    rule = rule_of([("a", "b", "c", "d"), ("b", "a", "d", "c"), ("b", "c", "d", "a")], EVERY)
+    rule = find_rule([("a", "b", "c", "d"), ("b", "a", "d", "c"), ("b", "c", "d", "a")], EVERY)
     assert not rule.exact
 
 
 def test_a_rule_that_counts_on_haste_says_so() -> None:
-    assert rule_of([order for order in EVERY if order.index("a") <= order.index("b") + 1], EVERY).momentary
-    assert not rule_of([order for order in EVERY if order[0] == "a"], EVERY).momentary
+    assert find_rule(
+        [order for order in EVERY if order.index("a") <= order.index("b") + 1], EVERY
+    ).needs_adjacent_changes
+    assert not find_rule([order for order in EVERY if order[0] == "a"], EVERY).needs_adjacent_changes
 
 
 def test_the_rule_without_haste_is_told_beside_it() -> None:
-    hasty = rule_of([order for order in EVERY if order.index("a") <= order.index("b") + 1], EVERY)
-    assert hasty.lasting == "`a` before `b`; all else in any order"
+    hasty = find_rule([order for order in EVERY if order.index("a") <= order.index("b") + 1], EVERY)
+    assert hasty.strict_text == "`a` before `b`; all else in any order"

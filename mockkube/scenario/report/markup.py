@@ -10,7 +10,7 @@ _LINK: Final = re.compile(r"\[([^\]]+)\]\((#[\w-]+)\)")
 _STRESS: Final = re.compile(r"(?<![\w*])\*([^*]+?)\*(?![\w*])")
 
 
-def html(text: str) -> str:
+def to_html(text: str) -> str:
     """Return a sentence as HTML."""
     pieces = _CODE.split(escape(text, quote=False))
     for index, piece in enumerate(pieces):
@@ -20,6 +20,6 @@ def html(text: str) -> str:
     return _STRESS.sub(r"<i>\1</i>", _STRONG.sub(r"<b>\1</b>", joined))
 
 
-def plain(text: str) -> str:
+def to_plain(text: str) -> str:
     """Return a sentence without any marks."""
     return _LINK.sub(r"\1", text).replace("`", "").replace("**", "")

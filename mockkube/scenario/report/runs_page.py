@@ -9,14 +9,14 @@ from typing import Final
 from mockkube.cluster.laboratory import PACE
 from mockkube.scenario.claim_results import ClaimResult, conclude, decide
 from mockkube.scenario.claims import CLAIM_OUTCOMES, MEANINGS, ClaimOutcome
-from mockkube.scenario.report import steps, trust
+from mockkube.scenario.report import step_descriptions, trust
 from mockkube.scenario.report.drawing import TimelineDrawing
 from mockkube.scenario.report.environment import render_page
-from mockkube.scenario.report.events import Told, events_of, gathered
+from mockkube.scenario.report.events import EventSummary, merge_events, read_events
 from mockkube.scenario.report.failures import AskedObject, find_objects
-from mockkube.scenario.report.timeline import Boundary, Timeline, build
-from mockkube.scenario.report.wording import listed, times
-from mockkube.scenario.report.workloads import written_as_yaml
+from mockkube.scenario.report.timeline import Boundary, Timeline, build_timelines
+from mockkube.scenario.report.wording import count_noun, join_words
+from mockkube.scenario.report.workloads import to_yaml
 from mockkube.scenario.results import Began, Outcome, RunResult, StepResult
 from mockkube.scenario.running import replay_of
 
@@ -46,12 +46,12 @@ def render(results: Sequence[RunResult]) -> str:
         runs=runs,
         failed=[one for one in runs if one.failed],
         others=[one for one in runs if not one.failed],
-        engine=trust.engine() if any(one.digest for one in results) else "",
+        engine=trust.describe_engine() if any(one.digest for one in results) else "",
         has_real_time=any(one.steps and not one.digest for one in results),
         meanings="; ".join(f"*{one}*: {MEANINGS[one]}" for one in CLAIM_OUTCOMES),
-        about=steps.about,
+        describe_step=step_descriptions.describe_step,
         claim_tones=_CLAIM_TONES,
-        to_yaml=written_as_yaml,
+        to_yaml=to_yaml,
         tone=lambda outcome: _TONES.get(outcome, "bad"),
     )
 
@@ -76,7 +76,7 @@ class _RunView:
         self.run = run
         self.failed = run.outcome not in _LAST
         self.command = replay_of(run)
-        self.failed_index = steps.failed(run)
+        self.failed_index = step_descriptions.find_failed_step(run)
         self.planned = max(run.planned, len(run.steps))
 
     @property
@@ -95,14 +95,14 @@ class _RunView:
         return find_objects(self.run, self.failed_step) if self.failed_step is not None else iter(())
 
     @property
-    def events(self) -> list[Told]:
+    def events(self) -> list[EventSummary]:
         """All events, each occurrence by itself."""
-        return [one for _, one in events_of(self.run.story)]
+        return [one for _, one in read_events(self.run.story)]
 
     @property
-    def gathered_events(self) -> list[Told]:
+    def gathered_events(self) -> list[EventSummary]:
         """All events, those alike together."""
-        return gathered(self.events)
+        return merge_events(self.events)
 
     @property
     def trials(self) -> list[tuple[Timeline, TimelineDrawing, str]]:
@@ -110,14 +110,14 @@ class _RunView:
         if not self.run.story:
             return []
         boundaries = [
-            Boundary(step.moment, str(number), f"{number} {step.verb} {steps.about(step)}",
+            Boundary(step.moment, str(number), f"{number} {step.verb} {step_descriptions.describe_step(step)}",
                      str(step.arguments) if step.verb == "snapshot" else "",
                      str(step.arguments) if step.verb == "restore" else "")
             for number, step in enumerate(self.run.steps, 1)
         ]  # fmt: skip
-        trials = build(self.run.story, boundaries, _teller(self.run), self.run.virtual_seconds)
+        trials = build_timelines(self.run.story, boundaries, _make_describer(self.run), self.run.virtual_seconds)
         return [
-            (drawn, TimelineDrawing(drawn, f"Timeline of {self.run.title}, trial {number}"), counted(drawn))
+            (drawn, TimelineDrawing(drawn, f"Timeline of {self.run.title}, trial {number}"), summarize_pods(drawn))
             for number, drawn in enumerate(trials, 1)
         ]
 
@@ -151,7 +151,7 @@ class _Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class _Teller:
+class _RunDescriber:
     """Knows how components began, and says what they are told."""
 
     began: Mapping[str, Began]
@@ -159,7 +159,7 @@ class _Teller:
     versions: bool
     """Whether versions change."""
 
-    def start(self, component: str) -> str:
+    def describe_start(self, component: str) -> str:
         """Return version and gates at the start."""
         own = self.began.get(component) or self.began.get(component.partition(".")[0])
         if own is None:
@@ -167,20 +167,20 @@ class _Teller:
         gates = [f"{gate} {_WORDS[gate in own.gates]}" for gate in self.gates]
         return ", ".join([*([own.version] if self.versions or not gates else []), *gates])
 
-    def told(self, component: str, version: str, gates: Mapping[str, bool | None]) -> str:
+    def describe_settings(self, component: str, version: str, gates: Mapping[str, bool | None]) -> str:
         """Return what it is told; what is as by default is said so."""
         words = [f"{gate} {'as by default' if on is None else _WORDS[on]}" for gate, on in gates.items()]
         return ", ".join([*([version] if version else []), *words])
 
 
-def _teller(one: RunResult) -> _Teller:
+def _make_describer(one: RunResult) -> _RunDescriber:
     told = [step.arguments for step in one.steps if step.verb == "component" and isinstance(step.arguments, Mapping)]
     gates = sorted({gate for each in told for gate in each.get("featureGates") or ()})
     versions = any(each.get("version") for each in told)
-    return _Teller({began.component: began for began in one.began}, gates, versions)
+    return _RunDescriber({began.component: began for began in one.began}, gates, versions)
 
 
-def counted(drawn: Timeline) -> str:
+def summarize_pods(drawn: Timeline) -> str:
     """Return how many pods there were, and how they stand at the end: the numbers add up."""
     counts = dict(drawn.counts)
     made, there = counts.pop("made", 0), counts.pop("there", 0)
@@ -188,7 +188,7 @@ def counted(drawn: Timeline) -> str:
         return "No pods."
     meanwhile = [f"{count} {_MADE.sub('', name)}" for name, count in counts.items() if name.startswith("were ")]
     ends = [f"{count} {name}" for name, count in sorted(counts.items()) if not name.startswith("were ")]
-    start = listed([*([f"{times(there, 'pod')} there from the snapshot"] if there else []),
-                    *([f"{times(made, 'pod')} made"] if made else [])])  # fmt: skip
-    between = f" (of these, some time: {listed(meanwhile)})" if meanwhile else ""
-    return f"**Pods:** {start}{between}. At the end: {listed(ends)}."
+    start = join_words([*([f"{count_noun(there, 'pod')} there from the snapshot"] if there else []),
+                    *([f"{count_noun(made, 'pod')} made"] if made else [])])  # fmt: skip
+    between = f" (of these, some time: {join_words(meanwhile)})" if meanwhile else ""
+    return f"**Pods:** {start}{between}. At the end: {join_words(ends)}."

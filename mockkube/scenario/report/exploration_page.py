@@ -9,14 +9,14 @@ from mockkube.scenario.explore.invariants import INVARIANTS
 from mockkube.scenario.explore.plan import Order, Phase
 from mockkube.scenario.explore.replay import UNDISTURBED, Evidence
 from mockkube.scenario.explore.verdict import OrderVerdict
-from mockkube.scenario.report import breaking, drawing, glossary, reproducing, trust
+from mockkube.scenario.report import drawing, harm_terms, replay_summary, reproduction, trust
 from mockkube.scenario.report.answer import Answer
+from mockkube.scenario.report.break_descriptions import broken_invariants
 from mockkube.scenario.report.environment import render_page
-from mockkube.scenario.report.events import events_of, gathered
-from mockkube.scenario.report.glossary import harm_text
-from mockkube.scenario.report.meaning import broken
-from mockkube.scenario.report.noticing import signs
-from mockkube.scenario.report.workloads import line_of, nodes, preparation, workloads
+from mockkube.scenario.report.events import merge_events, read_events
+from mockkube.scenario.report.harm_terms import format_harm
+from mockkube.scenario.report.symptoms import find_symptoms
+from mockkube.scenario.report.workloads import describe_nodes, describe_workloads, find_preparation, to_yaml_line
 
 _LETTERS: Final = {"kube-apiserver": "A", "kube-scheduler": "S", "kube-controller-manager": "C", "kubelet": "K"}
 
@@ -31,7 +31,7 @@ def render(evidence: Evidence) -> str:
         plan=evidence.result.plan,
         words=answer.words,
         replays=evidence.replays,
-        places=breaking.places_of(evidence.replays),
+        places=replay_summary.number_invariants(evidence.replays),
         changes_versions=changes_versions(evidence.result.plan),
         figures=list(_figures(answer)),
         tables=[table for phase in Phase for table in _tables(answer, phase)],
@@ -40,20 +40,20 @@ def render(evidence: Evidence) -> str:
         Phase=Phase,
         UNDISTURBED=UNDISTURBED,
         INVARIANTS=INVARIANTS,
-        breaking=breaking,
-        broken=broken,
+        replay_summary=replay_summary,
+        broken_invariants=broken_invariants,
         drawing=drawing,
-        events=lambda moments: gathered(one for _, one in events_of(moments)),
-        glossary=glossary,
-        harm_text=harm_text,
+        events=lambda moments: merge_events(one for _, one in read_events(moments)),
+        harm_terms=harm_terms,
+        format_harm=format_harm,
         letter=_letter,
-        line_of=line_of,
-        nodes=nodes,
-        preparation=preparation,
-        reproducing=reproducing,
-        signs=signs,
+        to_yaml_line=to_yaml_line,
+        describe_nodes=describe_nodes,
+        find_preparation=find_preparation,
+        reproduction=reproduction,
+        find_symptoms=find_symptoms,
         trust=trust,
-        workloads=workloads,
+        describe_workloads=describe_workloads,
     )
 
 

@@ -11,7 +11,7 @@ _NODE: Final = re.compile(r" on \S+")
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class PodState:
     """A state that it came to."""
 
     column: int
@@ -21,45 +21,45 @@ class Passage:
 
 
 @dataclass(slots=True)
-class Life:
+class PodHistory:
     """All that became of one pod."""
 
     name: str
-    restored: bool = False
+    from_snapshot: bool = False
     """Whether it was there when the picture begins."""
-    stages: list[Passage] = field(default_factory=list)
+    states: list[PodState] = field(default_factory=list)
     gone: int | None = None
     gone_at: float = 0.0
     end: str = ""
 
-    def enters(self, column: int, text: str, tone: str, word: str) -> None:
+    def enter(self, column: int, text: str, tone: str, word: str) -> None:
         """Come to a state, unless it is in that already."""
-        before = self.stages[-1] if self.stages else None
+        before = self.states[-1] if self.states else None
         if before is None or (before.text != text and not (before.word == word == "being deleted")):
-            self.stages.append(Passage(column, text, tone, word))
+            self.states.append(PodState(column, text, tone, word))
 
-    def leaves(self, column: int, at: float, *, by_user: bool) -> None:
+    def mark_deleted(self, column: int, at: float, *, by_user: bool) -> None:
         """Be deleted."""
         self.gone, self.gone_at, self.end = column, at, "deleted by the user" if by_user else "gone"
 
     @property
-    def course(self) -> tuple[str, ...]:
+    def signature(self) -> tuple[str, ...]:
         """What it has in common with those that went through the same, maybe elsewhere."""
-        return (_DRAWN.sub("", self.name.strip()), *(_NODE.sub("", one.text) for one in self.stages), self.end)
+        return (_DRAWN.sub("", self.name.strip()), *(_NODE.sub("", one.text) for one in self.states), self.end)
 
-    def counted(self) -> Iterator[str]:
+    def count_outcomes(self) -> Iterator[str]:
         """Yield what it adds to: how it stands at the end, and whether it was evicted or rejected before."""
-        if self.restored:
+        if self.from_snapshot:
             yield "there"
-        yield "gone" if self.gone is not None else (self.stages[-1].word if self.stages else "Pending")
-        words = {one.word for one in self.stages}
+        yield "gone" if self.gone is not None else (self.states[-1].word if self.states else "Pending")
+        words = {one.word for one in self.states}
         if "evicted" in words:
             yield "were evicted"
-        if any(one.word == "Failed" for one in self.stages):
+        if any(one.word == "Failed" for one in self.states):
             yield "were failed"
 
 
-def merged(old: Any, patch: Any) -> Any:
+def apply_merge_patch(old: Any, patch: Any) -> Any:
     """Return an object with a merge patch made to it."""
     if not isinstance(patch, dict):
         return patch
@@ -68,11 +68,11 @@ def merged(old: Any, patch: Any) -> Any:
         if value is None:
             result.pop(key, None)
         else:
-            result[key] = merged(result.get(key), value)
+            result[key] = apply_merge_patch(result.get(key), value)
     return result
 
 
-def state_of(pod: dict[str, Any], *, by: str = "") -> tuple[str, str, str]:
+def describe_state(pod: dict[str, Any], *, by: str = "") -> tuple[str, str, str]:
     """Return how a pod stands: in words, the tone they are shown in, and one word to count by."""
     status, node = pod.get("status") or {}, (pod.get("spec") or {}).get("nodeName", "")
     phase, at = status.get("phase", "Pending"), f" on {node}" if node else ""

@@ -5,16 +5,16 @@ from typing import Final
 
 from mockkube.scenario.explore.replay import UNDISTURBED
 from mockkube.scenario.report.answer import Answer
-from mockkube.scenario.report.trust import tool
+from mockkube.scenario.report.trust import tool_name
 
 INSTALL: Final = "pip install mockkube"
 
 
-def lines(answer: Answer) -> Iterator[str]:
+def list_commands(answer: Answer) -> Iterator[str]:
     """Yield what to do, in order."""
     plan = answer.plan
     seed = f" --seed {plan.seed}"
-    yield f"Install {tool()} (Python 3.11 or newer): `{INSTALL}`; from its source: `pip install .`"
+    yield f"Install {tool_name()} (Python 3.11 or newer): `{INSTALL}`; from its source: `pip install .`"
     yield f"Save the plan that stands below as `{plan.name}.yaml`."
     refuted = [written.name for written, _ in answer.result.refuted]
     because = (

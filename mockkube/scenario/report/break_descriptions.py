@@ -20,12 +20,12 @@ _NEW: Final = "new pods evicted or removed as soon as they have a node, for tain
 """What is said when none of these pods ran before."""
 
 
-def broken(one: OrderVerdict) -> list[str]:
+def broken_invariants(one: OrderVerdict) -> list[str]:
     """Return the invariants that an order breaks."""
     return list(dict.fromkeys(each.invariant for each in one.worst.breaks))
 
 
-def meanings(breaks: Iterable[Break]) -> list[str]:
+def describe_breaks(breaks: Iterable[Break]) -> list[str]:
     """Return what it means that these were broken, each once."""
     told = list(breaks)
     running = any(one.ran for one in told if one.invariant == invariants.TOLERATED_STAY)
@@ -36,6 +36,6 @@ def meanings(breaks: Iterable[Break]) -> list[str]:
     ]
 
 
-def said(breaks: Iterable[Break]) -> str:
+def join_breaks(breaks: Iterable[Break]) -> str:
     """Return the same in a line."""
-    return "; ".join(meanings(breaks))
+    return "; ".join(describe_breaks(breaks))

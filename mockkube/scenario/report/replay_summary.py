@@ -14,15 +14,15 @@ from mockkube.scenario.explore.reasons import settings_after
 from mockkube.scenario.explore.replay import Replay, ReplayedMove
 from mockkube.scenario.explore.stepping import Told
 from mockkube.scenario.report.answer import Answer
+from mockkube.scenario.report.break_descriptions import describe_breaks
 from mockkube.scenario.report.drawing import TimelineDrawing
-from mockkube.scenario.report.meaning import meanings
-from mockkube.scenario.report.timeline import Boundary, build
-from mockkube.scenario.report.wording import Wording, listed, order_text
+from mockkube.scenario.report.timeline import Boundary, build_timelines
+from mockkube.scenario.report.wording import Wording, format_order, join_words
 
 _DRAWN: Final = re.compile(r"-[a-z0-9]{5}\b")
 
 
-def places_of(replays: Sequence[Replay]) -> Mapping[str, int]:
+def number_invariants(replays: Sequence[Replay]) -> Mapping[str, int]:
     """Return the number of the first replay that shows each invariant."""
     found: dict[str, int] = {}
     for number, replay in enumerate(replays, 1):
@@ -31,7 +31,7 @@ def places_of(replays: Sequence[Replay]) -> Mapping[str, int]:
     return found
 
 
-def other_breaks(replay: Replay) -> Iterator[tuple[str, int, str]]:
+def find_other_breaks(replay: Replay) -> Iterator[tuple[str, int, str]]:
     """Yield the invariants that break besides the examples of a replay: name, step and text."""
     known = {one.invariant for one in replay.examples}
     for number, step in enumerate(replay.steps, 1):
@@ -41,15 +41,15 @@ def other_breaks(replay: Replay) -> Iterator[tuple[str, int, str]]:
                 yield one.invariant, number, one.text
 
 
-def headline(words: Wording, replay: Replay) -> str:
+def format_orders(words: Wording, replay: Replay) -> str:
     """Return the orders of a replay in a line."""
     orders = {phase: [move.component for move in replay.moves if isinstance(move, Changes) and move.phase is phase]
               for phase in Phase}  # fmt: skip
-    parts = [f"{words.verb(phase)} {order_text(tuple(names))}" for phase, names in orders.items() if names]
+    parts = [f"{words.verb(phase)} {format_order(tuple(names))}" for phase, names in orders.items() if names]
     return f"{', then '.join(parts)}{', with nobody touching anything' if replay.undisturbed else ''}"
 
 
-def causes_of(replay: Replay, index: int) -> list[str]:
+def list_causes(replay: Replay, index: int) -> list[str]:
     """Return the reasons for the harm of a step."""
     step = replay.steps[index]
     if not step.unserved or not step.record.stuck or step.record.taken.harm.loops:
@@ -61,21 +61,21 @@ def causes_of(replay: Replay, index: int) -> list[str]:
     )
     return [
         *step.causes,
-        f"kube-scheduler {scheduler} lists and watches {listed(step.unserved)} before it decides anything. "
+        f"kube-scheduler {scheduler} lists and watches {join_words(step.unserved)} before it decides anything. "
         f"kube-apiserver {server} does not serve that, so its informers never fill: from its start on it schedules no "
         "pod at all, of any kind. What the pods ask for has nothing to do with it.",
     ]
 
 
-def summary_of(answer: Answer, replay: Replay, places: Mapping[str, int]) -> str:
+def summarize_replay(answer: Answer, replay: Replay, places: Mapping[str, int]) -> str:
     """Return a replay in a sentence, for formats without pictures."""
     broken = [
-        f"`{one.invariant}` in step {len(one.moves)} ({answer.words.reworded(one.text.rstrip('.'))})"
+        f"`{one.invariant}` in step {len(one.moves)} ({answer.words.reword(one.text.rstrip('.'))})"
         for one in replay.examples
     ]
-    besides = [f"`{name}` in step {step}, as in Way {places[name]}" for name, step, _ in other_breaks(replay)]
-    meant = listed(meanings(each for step in replay.steps for each in step.record.taken.breaks))
-    return f"{headline(answer.words, replay)}: {meant}. Broken: {'; '.join([*broken, *besides])}."
+    besides = [f"`{name}` in step {step}, as in Way {places[name]}" for name, step, _ in find_other_breaks(replay)]
+    meant = join_words(describe_breaks(each for step in replay.steps for each in step.record.taken.breaks))
+    return f"{format_orders(answer.words, replay)}: {meant}. Broken: {'; '.join([*broken, *besides])}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def summarize_step(words: Wording, replay: Replay, index: int) -> StepSummary:
     refused = list(dict.fromkeys(record.refused))
     return StepSummary(
         record,
-        [words.reworded(text) for text in causes_of(replay, index)],
+        [words.reword(text) for text in list_causes(replay, index)],
         sum(fact.harm == "created" for fact in record.facts),
         _deleted(replay, index),
         Counter(_DRAWN.sub("-*", fact.told()) for fact in record.facts if fact.harm != "created"),
@@ -138,27 +138,27 @@ def _waiting(step: ReplayedMove) -> Mapping[tuple[str, str], int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Teller:
+class _PlanDescriber:
     """Knows the states of components in a plan."""
 
     words: Wording
     phase: Phase = Phase.DOWN
 
-    def start(self, component: str) -> str:
+    def describe_start(self, component: str) -> str:
         """Return what it is before all."""
         change = next((one for one in self.words.plan.changes if one.component == component), None)
-        return self.words.state(change, self.phase) if change is not None else ""
+        return self.words.describe_state(change, self.phase) if change is not None else ""
 
-    def told(self, component: str, version: str, gates: Mapping[str, bool | None]) -> str:
+    def describe_settings(self, component: str, version: str, gates: Mapping[str, bool | None]) -> str:
         """Return what it is then."""
-        return self.words.setting(component, Setting(version or None, gates))
+        return self.words.describe_setting(component, Setting(version or None, gates))
 
 
 def draw_timelines(words: Wording, replay: Replay, number: int) -> list[TimelineDrawing]:
     """Return the timelines of a replay."""
     boundaries = [
-        Boundary(step.moment, str(index), f"{index} {words.move(step.record.move)}")
+        Boundary(step.moment, str(index), f"{index} {words.describe_move(step.record.move)}")
         for index, step in enumerate(replay.steps, 1)
     ]
-    trials = build(replay.moments, boundaries, _Teller(words), replay.steps[-1].record.ended)
+    trials = build_timelines(replay.moments, boundaries, _PlanDescriber(words), replay.steps[-1].record.ended)
     return [TimelineDrawing(drawn, f"Timeline of way {number}") for drawn in trials]

@@ -7,7 +7,7 @@ from mockkube.scenario.explore.harm import WEIGHTS, Harm
 from mockkube.scenario.explore.invariants import INVARIANTS
 from mockkube.scenario.explore.plan import Plan
 
-MEANS: Final[Mapping[str, str]] = {
+HARM_MEANINGS: Final[Mapping[str, str]] = {
     "evicted": "a pod deleted by the taint eviction of kube-controller-manager for a taint that its manifest tolerates",
     "rejected": "a pod that its kubelet sets to Failed at admission (also when the kubelet restarts) and would admit "
     "if it had changed",
@@ -20,31 +20,31 @@ MEANS: Final[Mapping[str, str]] = {
     "missing": "a replica that is wanted and not ready when a step ends, and would be if every component had changed",
 }
 """In the order of `WEIGHTS`."""
-SUMMED: Final = (
+COUNTING_RULES: Final = (
     "All counts are added up over the steps of an order. `stuck` and `missing` are taken at the end of each step, so "
     "one pod that waits through four steps counts four times, and a pod that is stuck is also missing. A step with a "
     "hot loop is counted otherwise: one loop, and for `evicted`, `rejected` and `removed` each workload that it befell "
     "*once*, however many pods it was, for that depends on where the loop was cut off; `stuck` and `refused` do not "
     "count in it."
 )
-SAFE: Final = (
+SAFE_MEANING: Final = (
     "An order is *safe* when no invariant breaks on any path that uses it, and something was tried in it. It was *not "
     "tried* when nothing was created, changed or restarted once a component had changed."
 )
 
 
-def weights() -> Sequence[tuple[str, str, str]]:
+def list_weights() -> Sequence[tuple[str, str, str]]:
     """Return each word with its weight and its meaning."""
-    return [(name, str(weight), MEANS[name]) for name, weight in WEIGHTS.items()]
+    return [(name, str(weight), HARM_MEANINGS[name]) for name, weight in WEIGHTS.items()]
 
 
-def harm_text(harm: Harm) -> str:
+def format_harm(harm: Harm) -> str:
     """Return counts as one says them."""
     words = [f"{count} {'hot loop' + 's' * (count > 1) if name == 'loops' else name}"
              for name, count in harm.counts().items()]  # fmt: skip
     return ", ".join(words) or "none"
 
 
-def demanded(plan: Plan) -> Sequence[tuple[str, str]]:
+def list_invariants(plan: Plan) -> Sequence[tuple[str, str]]:
     """Return the invariants of a plan with what each says."""
     return [(one.name, INVARIANTS.get(one.name, "As the plan says.")) for one in plan.demands]

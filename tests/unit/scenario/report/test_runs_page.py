@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from mockkube.scenario.claims import Claim
-from mockkube.scenario.report.runs import render
-from mockkube.scenario.report.steps import about
+from mockkube.scenario.report.runs_page import render
+from mockkube.scenario.report.step_descriptions import describe_step
 from mockkube.scenario.results import Moment, Outcome, RunResult, StepResult, WriteTold
 
 
@@ -87,10 +87,10 @@ def test_a_run_in_real_time_is_not_said_to_be_simulated() -> None:
 
 def test_a_step_is_told_in_a_line() -> None:
     gate = {"name": "kubelet", "featureGates": {"X": False}}
-    assert about(step("component", gate)) == "kubelet: X off"
-    assert about(step("assert", ASKED)) == "Pod/runs: status.phase=Running (becomes so)"
-    assert about(step("error", ASKED)) == "Pod/runs: status.phase=Running (must not be so)"
-    assert about(step("advance", "10m")) == "10m"
+    assert describe_step(step("component", gate)) == "kubelet: X off"
+    assert describe_step(step("assert", ASKED)) == "Pod/runs: status.phase=Running (becomes so)"
+    assert describe_step(step("error", ASKED)) == "Pod/runs: status.phase=Running (must not be so)"
+    assert describe_step(step("advance", "10m")) == "10m"
 
 
 def test_how_fast_many_pods_were_made_is_told_with_what_holds_it_up() -> None:
