@@ -78,7 +78,7 @@ async def test_a_controller_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_a_scenario_step_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     step = example("cordon.py").Cordon
-    monkeypatch.setitem(steps.VERBS, step.verb, step)  # type: ignore[arg-type]  # a dict behind a read-only type
+    monkeypatch.setitem(steps.VERBS, step.verb, step)
     await run_scenario("""
   cluster: {nodes: 1}
   steps:
