@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
-from mockkube_storage import errors as store_errors
-
 from mockkube.api.errors import ApiError, Internal, MethodNotAllowed, NotFound, Unavailable, UnsupportedMediaType
 from mockkube.api.fields import quoted
 from mockkube.api.types import Object, ReadOnlyObject
@@ -19,9 +17,7 @@ from mockkube.apiserver.authorization.refusals import refusal
 from mockkube.apiserver.http.metrics import scope_label, verb_label
 from mockkube.apiserver.http.request_metrics import RequestLabels
 from mockkube.apiserver.identity.user import User
-from mockkube.apiserver.local import reviews, subresources
 from mockkube.apiserver.local.endpoint import Desk, LocalDoor
-from mockkube.apiserver.local.view import LocalWatch, View
 from mockkube.apiserver.registry import creation, deletion, encoding, listing, patching, updating, watching
 from mockkube.apiserver.registry.authorizer import Attributes
 from mockkube.apiserver.registry.options import DeleteOptions, ListOptions, WriteOptions, list_options
@@ -31,6 +27,11 @@ from mockkube.client.identity import Identity
 from mockkube.client.protocol import DEFAULT, EVERYTHING, Deletion, Key, Listed, PatchType, Selection
 from mockkube.client.sight import VersionedDecoder
 from mockkube.runtime.component_log import Level, LogLine
+from mockkube.runtime.steps import yield_to_event_loop
+from mockkube_storage import errors as store_errors
+
+from mockkube.apiserver.local import reviews, subresources
+from mockkube.apiserver.local.view import LocalWatch, View
 
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 _WRITE: Final = WriteOptions(field_validation="Ignore")
@@ -41,6 +42,9 @@ Heard = Callable[[Sequence[str]], None]
 
 def _unheard(warnings: Sequence[str]) -> None:
     pass
+
+
+_SLICE_BYTES: Final = 256 * 1024
 
 
 class LocalClient:
@@ -89,7 +93,14 @@ class LocalClient:
         options = _options(selection)
         with self._ask("list", kind, Key(selection.namespace, ""), options=options) as request:
             page = await listing.page(request.resource, request.call.namespace, options)
-            return Listed([request.view.show(record) for record in page.records], str(page.revision))
+            objects, size = list[ReadOnlyObject](), 0
+            for record in page.records:
+                objects.append(request.view.show(record))
+                size += len(record.tail)
+                if size > _SLICE_BYTES:  # decoding takes milliseconds, which others need not wait for
+                    await yield_to_event_loop()
+                    size = 0
+            return Listed(objects, str(page.revision))
 
     async def watch(self, kind: str, selection: Selection, after: str) -> LocalWatch:
         """Watch the selected objects from a resource version on; raise Expired if it is too old."""

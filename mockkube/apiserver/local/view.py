@@ -97,6 +97,9 @@ class View:
         return number
 
 
+_TAKEN_BYTES_MAX: Final = 2 * 1024 * 1024
+
+
 class LocalWatch:
     """Watch within the process; it takes over the registry watch's place as a listener, and its filter."""
 
@@ -127,10 +130,12 @@ class LocalWatch:
         waiting, show = self._waiting, self._view.show
         if not waiting:
             self._say_why()
-        count = min(count_max, len(waiting)) if count_max else len(waiting)
-        taken = [waiting.popleft() for _ in range(count)]
+        taken, size = list[Seen](), 0
+        # What is left is taken in the next step: decoding many large objects would keep others waiting.
+        while waiting and size < _TAKEN_BYTES_MAX and (not count_max or len(taken) < count_max):
+            taken.append(waiting.popleft())
+            size += len(taken[-1].record.tail)
         if self._waiting_bytes:  # what was there at the start is not counted
-            size = sum([len(seen.record.tail) for seen in taken])
             self._waiting_bytes = max(0, self._waiting_bytes - size) if waiting else 0
         return [WatchEvent(_TYPES[seen.type], show(seen.record)) for seen in taken]
 
