@@ -1,5 +1,6 @@
-"""What scenarios and explorations found out, shown to people: one HTML file, tables, an answer to a review.
+"""Reports about scenario runs and explorations: HTML pages, Markdown, tables for a terminal, JSON.
 
-`exploration` and `runs` make the pages, `timeline` and `drawing` the lanes in them, `page` what all pages share;
-`summary` and `review` are for terminals and pull requests. Nothing is decided here.
+Start with `exploration_page` and `runs_page`: they give data to the templates in `templates/`. `review` renders
+Markdown, `summary` tables and JSON. This package only renders: `explore/conclusions` compares orders and
+`explore/replay` replays paths before a report is made.
 """

@@ -1,4 +1,4 @@
-"""The answer of an exploration: what to do, as rules and in whole sentences; what leads a page and a review."""
+"""Answer of an exploration in sentences: in which order to change components, and what happens otherwise."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ class Answer(Conclusions):
     # In sentences
 
     def answer_sentences(self, phase: Phase) -> Iterator[str]:
-        """Yield what to do, the rule first."""
+        """Yield the answer for one direction, the rule that safe orders follow first."""
         if changes_versions(self.plan):
             yield from self._policy(phase)
         yield from self._rule(phase)
@@ -88,7 +88,7 @@ class Answer(Conclusions):
             yield from self._untested_pods()
 
     def _untested_pods(self) -> Iterator[str]:
-        """Say that only workloads that use what changes were looked at, if it is so."""
+        """Say that pods without need for the change were not tested, if the plan has none."""
         if self.all_workloads_need_change():
             yield "Pods that do not use it were not part of this test: all workloads here do."
 
@@ -130,6 +130,7 @@ class Answer(Conclusions):
         counts = f"{len(safe)} of the {len(plain)} orders are safe (no invariant broke)"
         if rule.exact:
             example = format_order((self.example_up if phase is Phase.UP else self.example_down).order)
+            # The advice is the strict rule; orders that follow it only by the exception are counted, not advised.
             if rule.needs_adjacent_changes:
                 strict = f"**{verb}: {rule.strict_text}.** For example {example}."
                 yield f"{strict} {counts}, exactly those with {rule.text}."
@@ -179,7 +180,7 @@ class Answer(Conclusions):
             yield from self._least_harm(Phase.DOWN)
 
     def _least_harm(self, phase: Phase) -> Iterator[str]:
-        """Say which orders do least harm; not which one: a few points say nothing."""
+        """Say which group of orders does least harm; within a group the difference is too small to count."""
         plain, groups = self.unprepared(phase), self.harm_groups(phase)
         first, rest = groups[0], groups[1:]
         if not rest:
@@ -218,7 +219,7 @@ class Answer(Conclusions):
         )
 
     def _storage(self, phase: Phase) -> str:
-        """Say what a policy about mixes leaves out of a way back."""
+        """Say that the skew policy does not cover stored objects, for the direction down."""
         if phase is Phase.UP:
             return ""
         return " Whether what the newer API server has stored can be read by the older one, it does not say."
@@ -244,7 +245,7 @@ class Answer(Conclusions):
         return f'The order "{written.name}" ({order}){stands} {found}{self._similar_orders(written)}{note}'
 
     def _similar_orders(self, written: WrittenOrder) -> str:
-        """Say what became of all orders that do what was written, wherever other components stand."""
+        """Say how many orders that keep a written sequence are safe, in whatever place other components are."""
         named = written.order[: written.named]
         kin = [
             one for one in self.unprepared(written.phase) if tuple(name for name in one.order if name in named) == named
@@ -258,7 +259,7 @@ class Answer(Conclusions):
         return f" Of all {before} {safe or 'none'} {'are' if safe > 1 else 'is'} safe."
 
     def _running_pods(self) -> Iterator[str]:
-        """Say what happens to pods that just run."""
+        """Say what happens to running pods without disturbances."""
         replay = self._undisturbed.get((self.example_down.order, ""))
         if replay is not None:
             others = len(self.unprepared(Phase.DOWN))
@@ -266,7 +267,7 @@ class Answer(Conclusions):
             yield from undisturbed.describe(self.words, replay, self.example_down.order, others=others, back=back)
 
     def _prepared(self) -> Iterator[str]:
-        """Say what is to be done to the workloads first, and whether that is enough."""
+        """Describe preparations of the workloads, and whether they are enough."""
         for one in self.prepared():
             known = find_preparation(self.plan, one.prepares)
             if known is None:
@@ -291,7 +292,7 @@ class Answer(Conclusions):
                 )
 
     def _around_preparation(self, known: Preparation) -> str:
-        """Say what else is to be seen to around a preparation."""
+        """Say what to wait for and what to avoid around a preparation."""
         told = ""
         if known.rollout_commands:
             told = f" This makes their pods anew: wait for it ({join_words(known.rollout_commands)})."
@@ -307,7 +308,7 @@ class Answer(Conclusions):
         return told
 
     def _refused_meanwhile(self) -> Iterator[str]:
-        """Say who cannot be used before what has changed, on the safe way up: that is not counted as harm."""
+        """Say which workloads the API server refuses during a safe direction up, which is no harm."""
         replay = self.first_undisturbed
         if replay is None:
             return
@@ -326,7 +327,7 @@ class Answer(Conclusions):
             )
 
     def describe_retry(self) -> str:
-        """Say what happens when all change once more after each way back."""
+        """Say what happens when all components change once more after the direction down."""
         order, seconds = format_order(tuple(reversed(self.plan.components))), PATIENCE * self.plan.seconds
         bad = [one for one in self.result.pairs if one.again.breaks]
         verb = self.words.verb(Phase.UP)

@@ -1,4 +1,4 @@
-"""What it means for pods and their users that invariants break."""
+"""Descriptions of broken invariants: what each means for pods and their users."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -16,17 +16,17 @@ _SAID: Final = {
     invariants.ROLLBACK_RESTORES: "running pods lost and not back at the end",
     invariants.REPLICAS_UP: "replicas missing",
 }
+# A pod that never ran loses less than one that did: readers judge the two cases differently.
 _NEW: Final = "new pods evicted or removed as soon as they have a node, for taints that they tolerate"
-"""What is said when none of these pods ran before."""
 
 
 def broken_invariants(one: OrderVerdict) -> list[str]:
-    """Return the invariants that an order breaks."""
+    """Return the names of the invariants that an order breaks."""
     return list(dict.fromkeys(each.invariant for each in one.worst.breaks))
 
 
 def describe_breaks(breaks: Iterable[Break]) -> list[str]:
-    """Return what it means that these were broken, each once."""
+    """Return a description of each broken invariant, each once."""
     told = list(breaks)
     running = any(one.ran for one in told if one.invariant == invariants.TOLERATED_STAY)
     names = dict.fromkeys(one.invariant for one in told)
@@ -37,5 +37,5 @@ def describe_breaks(breaks: Iterable[Break]) -> list[str]:
 
 
 def join_breaks(breaks: Iterable[Break]) -> str:
-    """Return the same in a line."""
+    """Return the descriptions of broken invariants in one line."""
     return "; ".join(describe_breaks(breaks))

@@ -11,6 +11,7 @@ _LANE_HEIGHT: Final = 22
 _HEAD_HEIGHT: Final = 34
 _NAMES_WIDTH: Final = 250
 _WIDTH: Final = 1080
+# Average width: a page has no script that could measure text, so labels that may not fit are left out.
 _LETTER_WIDTH: Final = 6.5
 _SECONDS_WIDTH: Final = 34.0
 _SHORTENED: Final = 8  # an ellipsis and the last seven letters, which tell pods of one owner apart
@@ -86,6 +87,7 @@ def _seconds(drawn: Timeline, step: float) -> Iterator[tuple[float, float]]:
     """Yield position and second where time moved and there is room for a label."""
     free, before = 0.0, -1
     for index, at in enumerate(drawn.moments):
+        # A label at the right edge is moved to the left, so that it is not cut.
         x = min(_NAMES_WIDTH + index * step, _WIDTH - _SECONDS_WIDTH)
         if int(at) != before and x >= free:
             yield x, at
@@ -99,6 +101,7 @@ def _lane(lane: Lane, drawn: Timeline, y: int, step: float) -> LaneDrawing:
     short = name if len(name) <= room else f"{name[: room - _SHORTENED]}…{name[-_SHORTENED + 1 :]}"
     spans = []
     for span in lane.spans:
+        # Two pixels at least: a state that ends within its column must still show.
         width = max(2.0, (span.last - span.first) * step)
         texts = (span.text, span.text.partition(":")[0].partition(" on ")[0])
         text = next((one for one in texts if len(one) * _LETTER_WIDTH <= width - 6), "")
@@ -110,8 +113,8 @@ def _lane(lane: Lane, drawn: Timeline, y: int, step: float) -> LaneDrawing:
     return LaneDrawing(y, name + more, short + more, spans, marks, _words(lane, drawn))
 
 
+# Harm above which a cell of the map is a shade darker. Steps grow: where harm is high, small differences say little.
 SHADES: Final = (0, 50, 150, 400, 800)
-"""Harm above which a cell of the map is a shade darker."""
 
 
 def shade(score: int) -> int:

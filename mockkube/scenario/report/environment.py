@@ -1,4 +1,6 @@
-"""Jinja2 environment of the HTML pages. Only modules that make a page import it, so that nothing else loads Jinja2."""
+"""Jinja2 environment of the HTML pages.
+
+Only the two modules that make a page import this one: every other command starts without loading Jinja2."""
 
 from functools import cache
 from typing import Any
@@ -19,8 +21,10 @@ def render_page(template: str, **values: Any) -> str:
 @cache
 def _environment() -> Environment:
     environment = Environment(
+        # The name of the package is derived, so that templates are found after a move, too.
         loader=PackageLoader(__name__.rpartition(".")[0]),
         autoescape=True,
+        # A misspelt name in a template must fail in tests instead of leaving a gap in a page.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -1,4 +1,4 @@
-"""The events of a run, told once for each reason, kind of object and message; names that were drawn are left out."""
+"""Events of a run, merged where they differ only in generated names and times."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,13 +10,14 @@ from mockkube.scenario.results import Moment
 _DRAWN: Final = re.compile(r"-[a-z0-9]{5}\b")
 _NODE: Final = re.compile(r"\bnode node-\d+\b")
 _UNSUPPORTED: Final = re.compile(r'Unsupported value: "(\w+)": supported values: ([^\]]*)')
+# Prefix that the event recorder of Kubernetes gives to events that it aggregates.
 _COMBINED: Final = "(combined from similar events): "
 _PLACES: Final = ("core/events", "events.k8s.io/events")
 
 
 @dataclass(frozen=True, slots=True)
 class EventSummary:
-    """Events that are alike."""
+    """One event, or several that are alike."""
 
     first: float
     last: float
@@ -28,7 +29,7 @@ class EventSummary:
 
 
 def read_events(moments: Iterable[Moment]) -> Iterator[tuple[int, EventSummary]]:
-    """Yield the events that were written, with the place of their moment; one that is counted on, once more."""
+    """Yield the events that were written and the index of their moment; a raised count yields the event again."""
     known: dict[str, tuple[EventSummary, int]] = {}
     for index, moment in enumerate(moments):
         for write in moment.writes:
@@ -39,6 +40,7 @@ def read_events(moments: Iterable[Moment]) -> Iterator[tuple[int, EventSummary]]
                 told, before = _read_event(moment.at, write.difference), 0
             if told is None:
                 continue
+            # An update that does not raise the count must not count the event again.
             count = max(_count_occurrences(write.difference), before + (write.verb == "create"))
             known[write.name] = told, count
             if count > before:
@@ -46,12 +48,12 @@ def read_events(moments: Iterable[Moment]) -> Iterator[tuple[int, EventSummary]]
 
 
 def _count_occurrences(event: dict[str, Any]) -> int:
-    """Return how often it says that it happened."""
+    """Return the count in an event, or in its series."""
     return int(event.get("count") or (event.get("series") or {}).get("count") or 1)
 
 
 def merge_events(events: Iterable[EventSummary], *, any_object: bool = False) -> list[EventSummary]:
-    """Return events with those that differ in drawn names and times alone told once; `any_object` they are about."""
+    """Merge events that differ only in generated names and times; with `any_object`, of all objects of a kind."""
     known: dict[tuple[str, str, str], EventSummary] = {}
     for one in events:
         subject = _DRAWN.sub("-*", one.object)
@@ -66,7 +68,8 @@ def merge_events(events: Iterable[EventSummary], *, any_object: bool = False) ->
 
 
 def annotate_message(message: str, version: str = "1.36") -> str:
-    """Return a message as it is shown, with a note where its own words seem to contradict themselves."""
+    """Add a note to a message that seems to contradict itself."""
+    # Upstream lists all operators as supported even if a gate rejects one of them.
     found = _UNSUPPORTED.search(message)
     if found and f'"{found[1]}"' in found[2]:
         return (

@@ -22,7 +22,7 @@ _LETTERS: Final = {"kube-apiserver": "A", "kube-scheduler": "S", "kube-controlle
 
 
 def render(evidence: Evidence) -> str:
-    """Return the page."""
+    """Return the page of an exploration and its replays."""
     answer = Answer(evidence.result, evidence)
     return render_page(
         "exploration.html.j2",
@@ -58,7 +58,7 @@ def render(evidence: Evidence) -> str:
 
 
 def _figures(answer: Answer) -> Iterator[tuple[int, int, str]]:
-    """Yield how many of how many are so, and the words for it."""
+    """Yield the figures at the top of the page: a count, the total and a text."""
     for phase in Phase:
         verb, orders = answer.words.verb(phase), answer.unprepared(phase)
         yield len(answer.safe(phase)), len(orders), f"orders to {verb} are safe"
@@ -112,6 +112,7 @@ def _tables(answer: Answer, phase: Phase) -> Iterator[_OrderTable]:
 
 
 def _rows(answer: Answer, phase: Phase, orders: Sequence[OrderVerdict]) -> list[_OrderRow]:
+    # One scale for all tables, so that bars can be compared between them.
     worst = max((one.worst.harm.score for one in answer.result.orders), default=0) or 1
     places = answer.result.of(phase)
     return [
@@ -135,6 +136,7 @@ def _harm_map(answer: Answer) -> drawing.HarmMap:
         for c, down in enumerate(downs)
         if (up.order, down.order, down.prepares) in pairs
     }
+    # Both orders come from the document, so these are the paths that its readers would take.
     framed = [(r, c) for r, up in enumerate(ups) if up.written for c, down in enumerate(downs) if down.written]
     columns = [f"{'+ ' if one.prepares else ''}{_initials(one.order)}" for one in downs]
     return drawing.HarmMap([_initials(one.order) for one in ups], columns, scores, framed)

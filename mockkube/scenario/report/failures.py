@@ -11,6 +11,7 @@ from mockkube.scenario.report.pod_history import apply_merge_patch
 from mockkube.scenario.report.workloads import explain_toleration, format_toleration, to_yaml
 from mockkube.scenario.results import RunResult, StepResult
 
+# Fields that the API server sets: they say nothing about a failure.
 _NOISE: Final = ("managedFields", "uid", "resourceVersion", "creationTimestamp", "generation")
 
 
@@ -63,6 +64,7 @@ def _stored(run: RunResult) -> Mapping[str, dict[str, Any]]:
             if write.verb == "delete":
                 stored.pop(key, None)
             else:
+                # The trace keeps merge patches, so an object is rebuilt from all its writes.
                 stored[key] = apply_merge_patch(stored.get(key), write.difference)
     return stored
 

@@ -1,4 +1,4 @@
-"""The words for harm, defined: what is counted, when, and how much it weighs."""
+"""Definitions of harm: what is counted, when, and with which weight."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -19,7 +19,6 @@ HARM_MEANINGS: Final[Mapping[str, str]] = {
     "changed",
     "missing": "a replica that is wanted and not ready when a step ends, and would be if every component had changed",
 }
-"""In the order of `WEIGHTS`."""
 COUNTING_RULES: Final = (
     "All counts are added up over the steps of an order. `stuck` and `missing` are taken at the end of each step, so "
     "one pod that waits through four steps counts four times, and a pod that is stuck is also missing. A step with a "
@@ -34,17 +33,17 @@ SAFE_MEANING: Final = (
 
 
 def list_weights() -> Sequence[tuple[str, str, str]]:
-    """Return each word with its weight and its meaning."""
+    """Return each kind of harm with its weight and its meaning."""
     return [(name, str(weight), HARM_MEANINGS[name]) for name, weight in WEIGHTS.items()]
 
 
 def format_harm(harm: Harm) -> str:
-    """Return counts as one says them."""
+    """Return the counts of harm in a line."""
     words = [f"{count} {'hot loop' + 's' * (count > 1) if name == 'loops' else name}"
              for name, count in harm.counts().items()]  # fmt: skip
     return ", ".join(words) or "none"
 
 
 def list_invariants(plan: Plan) -> Sequence[tuple[str, str]]:
-    """Return the invariants of a plan with what each says."""
+    """Return the invariants of a plan with their descriptions."""
     return [(one.name, INVARIANTS.get(one.name, "As the plan says.")) for one in plan.demands]

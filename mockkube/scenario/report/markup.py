@@ -1,4 +1,4 @@
-"""Sentences for every form of a report: text with `code`, **weight**, *stress* and [links](#there), as in Markdown."""
+"""Inline Markdown of sentences: `code`, **bold**, *italic* and [links](#anchor), as HTML or without marks."""
 
 import re
 from html import escape
@@ -11,7 +11,8 @@ _STRESS: Final = re.compile(r"(?<![\w*])\*([^*]+?)\*(?![\w*])")
 
 
 def to_html(text: str) -> str:
-    """Return a sentence as HTML."""
+    """Convert a sentence to HTML."""
+    # Quotes stay as they are: sentences stand in elements, never in attributes.
     pieces = _CODE.split(escape(text, quote=False))
     for index, piece in enumerate(pieces):
         if index % 2:
@@ -21,5 +22,5 @@ def to_html(text: str) -> str:
 
 
 def to_plain(text: str) -> str:
-    """Return a sentence without any marks."""
+    """Remove the marks of code, bold text and links from a sentence."""
     return _LINK.sub(r"\1", text).replace("`", "").replace("**", "")

@@ -1,4 +1,4 @@
-"""What a set of orders has in common, as a rule in words: who is first, who is last, who is before whom."""
+"""Rules that a set of orders has in common: which component is first, last, or before another."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,37 +8,38 @@ from typing import Final
 from mockkube.scenario.explore.plan import Order
 from mockkube.scenario.report.wording import join_words, spell_number
 
+# A rule with more clauses is too long to remember; what orders have in common is shown instead.
 _CLAUSES_MAX: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One relation that some orders have."""
+    """A relation that some orders have."""
 
     text: str
     cost: float
-    """The less, the sooner it is said."""
+    """Rules with the lowest sum of costs are preferred."""
     orders: frozenset[Order]
     about: frozenset[str]
     strict_text: str = ""
-    """Of one that lets two components be apart for a moment: the same without that."""
+    """For a clause that allows a component right after another: the same without that exception."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What all orders of a set have in common."""
+    """The relations that all orders of a set have."""
 
     text: str
     exact: bool
     """Whether every order that follows the rule is one of the set."""
     needs_adjacent_changes: bool = False
-    """Whether some follow it only because two components change one right after the other."""
+    """Whether some orders follow it only because a component changes right after another."""
     strict_text: str = ""
-    """The rule that these do not follow."""
+    """The rule without that exception."""
 
 
 def find_rule(orders: Iterable[Order], every: Sequence[Order]) -> Rule:
-    """Return the shortest rule that tells the orders from all others, or all that is common to them."""
+    """Return the shortest rule that only these orders follow; else the clauses that they have in common."""
     wanted = frozenset(orders)
     if not wanted or len(wanted) == len(every):
         return Rule("in any order" if wanted else "in no order", exact=True)
@@ -63,6 +64,7 @@ def _find_exact_clauses(common: Sequence[Clause], wanted: frozenset[Order]) -> l
     for size in range(1, _CLAUSES_MAX + 1):
         for place, chosen in enumerate(combinations(common, size)):
             if frozenset.intersection(*(one.orders for one in chosen)) == wanted:
+                # The place breaks ties: clauses cannot be compared.
                 found.append((sum(one.cost for one in chosen), place, list(chosen)))
         if found:
             return min(found)[2]
@@ -70,7 +72,7 @@ def _find_exact_clauses(common: Sequence[Clause], wanted: frozenset[Order]) -> l
 
 
 def _narrow_down(common: Sequence[Clause], wanted: frozenset[Order], left: frozenset[Order]) -> list[Clause]:
-    """Return clauses that leave as few other orders as possible."""
+    """Return common clauses that as few other orders as possible follow."""
     chosen: list[Clause] = []
     while len(chosen) < _CLAUSES_MAX and left != wanted and common:
         best = min(common, key=lambda one: (len(one.orders & left), one.cost))
@@ -123,6 +125,7 @@ def _joint_clauses(every: Sequence[Order], one: str, two: str) -> Iterator[Claus
     pair = {one, two}
     yield _make_clause(every, f"`{one}` or `{two}` first", 1.5, pair, lambda order: order[0] in pair)
     yield _make_clause(every, f"`{one}` or `{two}` last", 1.5, pair, lambda order: order[-1] in pair)
+    # Of three components, two first is the same as the third last.
     if len(every[0]) > len(pair) + 1:
         yield _make_clause(every, f"`{one}` and `{two}` first", 1.6, pair, lambda order: set(order[:2]) == pair)
         yield _make_clause(every, f"`{one}` and `{two}` last", 1.6, pair, lambda order: set(order[-2:]) == pair)

@@ -1,4 +1,4 @@
-"""The life of a pod as a report shows it: its states one after the other, and who ended it."""
+"""History of a pod: its states in order, and who deleted it."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _NODE: Final = re.compile(r" on \S+")
 
 @dataclass(frozen=True, slots=True)
 class PodState:
-    """A state that it came to."""
+    """A state of a pod, and the column of the timeline in which it begins."""
 
     column: int
     text: str
@@ -22,33 +22,34 @@ class PodState:
 
 @dataclass(slots=True)
 class PodHistory:
-    """All that became of one pod."""
+    """States of one pod, and its deletion."""
 
     name: str
     from_snapshot: bool = False
-    """Whether it was there when the picture begins."""
+    """Whether the pod existed when the timeline begins."""
     states: list[PodState] = field(default_factory=list)
     gone: int | None = None
     gone_at: float = 0.0
     end: str = ""
 
     def enter(self, column: int, text: str, tone: str, word: str) -> None:
-        """Come to a state, unless it is in that already."""
+        """Add a state, unless the pod is in it already."""
+        # The first write of a deletion names who deletes the pod; later writes to it come from others.
         before = self.states[-1] if self.states else None
         if before is None or (before.text != text and not (before.word == word == "being deleted")):
             self.states.append(PodState(column, text, tone, word))
 
     def mark_deleted(self, column: int, at: float, *, by_user: bool) -> None:
-        """Be deleted."""
+        """Record that the pod is deleted."""
         self.gone, self.gone_at, self.end = column, at, "deleted by the user" if by_user else "gone"
 
     @property
     def signature(self) -> tuple[str, ...]:
-        """What it has in common with those that went through the same, maybe elsewhere."""
+        """States without names of pods and nodes: pods with equal signatures share a lane."""
         return (_DRAWN.sub("", self.name.strip()), *(_NODE.sub("", one.text) for one in self.states), self.end)
 
     def count_outcomes(self) -> Iterator[str]:
-        """Yield what it adds to: how it stands at the end, and whether it was evicted or rejected before."""
+        """Yield the counters that the pod adds to: its last state, and whether it was evicted or failed before."""
         if self.from_snapshot:
             yield "there"
         yield "gone" if self.gone is not None else (self.states[-1].word if self.states else "Pending")
@@ -60,7 +61,7 @@ class PodHistory:
 
 
 def apply_merge_patch(old: Any, patch: Any) -> Any:
-    """Return an object with a merge patch made to it."""
+    """Return an object with a JSON merge patch applied."""
     if not isinstance(patch, dict):
         return patch
     result = dict(old) if isinstance(old, dict) else {}
@@ -73,12 +74,13 @@ def apply_merge_patch(old: Any, patch: Any) -> Any:
 
 
 def describe_state(pod: dict[str, Any], *, by: str = "") -> tuple[str, str, str]:
-    """Return how a pod stands: in words, the tone they are shown in, and one word to count by."""
+    """Return the state of a pod: a text, its colour, and one word to count by."""
     status, node = pod.get("status") or {}, (pod.get("spec") or {}).get("nodeName", "")
     phase, at = status.get("phase", "Pending"), f" on {node}" if node else ""
     conditions = {one["type"]: one for one in status.get("conditions") or ()}
     if phase == "Failed":
         return f"Failed{at}: {status.get('reason', '')}".rstrip(": "), "bad", "Failed"
+    # Checked before the deletion timestamp: an evicted pod gets the condition first and is deleted right after.
     disrupted = conditions.get("DisruptionTarget", {})
     if disrupted.get("status") == "True":
         return f"evicted{at}: {disrupted.get('reason', '')}".rstrip(": "), "bad", "evicted"

@@ -52,6 +52,7 @@ def format_orders(words: Wording, replay: Replay) -> str:
 def list_causes(replay: Replay, index: int) -> list[str]:
     """Return the reasons for the harm of a step."""
     step = replay.steps[index]
+    # The causes of a step are about tolerations; an API that is not served stops the scheduler for every pod.
     if not step.unserved or not step.record.stuck or step.record.taken.harm.loops:
         return list(step.causes)
     settings = settings_after(replay.plan, replay.moves[: index + 1])
@@ -100,6 +101,7 @@ class StepSummary:
 def summarize_step(words: Wording, replay: Replay, index: int) -> StepSummary:
     """Return what happened in a step, with random parts of names left out."""
     step, record = replay.steps[index], replay.steps[index].record
+    # A refusal is repeated in every step until it is over; its text is worth showing once.
     before = {text for earlier in replay.steps[:index] for text in earlier.record.refused}
     refused = list(dict.fromkeys(record.refused))
     return StepSummary(
@@ -139,18 +141,16 @@ def _waiting(step: ReplayedMove) -> Mapping[tuple[str, str], int]:
 
 @dataclass(frozen=True, slots=True)
 class _PlanDescriber:
-    """Knows the states of components in a plan."""
+    """Descriptions of components in the words of a plan."""
 
     words: Wording
     phase: Phase = Phase.DOWN
 
     def describe_start(self, component: str) -> str:
-        """Return what it is before all."""
         change = next((one for one in self.words.plan.changes if one.component == component), None)
         return self.words.describe_state(change, self.phase) if change is not None else ""
 
     def describe_settings(self, component: str, version: str, gates: Mapping[str, bool | None]) -> str:
-        """Return what it is then."""
         return self.words.describe_setting(component, Setting(version or None, gates))
 
 

@@ -1,4 +1,4 @@
-"""How anybody gets the same result: what to install, which commands, which exit status."""
+"""Commands that reproduce an exploration, with their exit status."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,7 +11,7 @@ INSTALL: Final = "pip install mockkube"
 
 
 def list_commands(answer: Answer) -> Iterator[str]:
-    """Yield what to do, in order."""
+    """Yield the steps: install, save the plan, run the commands."""
     plan = answer.plan
     seed = f" --seed {plan.seed}"
     yield f"Install {tool_name()} (Python 3.11 or newer): `{INSTALL}`; from its source: `pip install .`"

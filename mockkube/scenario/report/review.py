@@ -1,4 +1,4 @@
-"""An exploration as an answer to the questions of a Production Readiness Review, to be pasted into an enhancement."""
+"""Answers to the questions of a Production Readiness Review in Markdown, to be pasted into a KEP."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -83,7 +83,7 @@ def _answer_rollback(answer: Answer) -> Iterator[str]:
 
 
 def _short_answer(answer: Answer) -> str:
-    """Answer the question in a word."""
+    """Answer in a word whether the feature can be disabled."""
     if answer.words.is_upgrade:
         return "There is no gate here to be disabled; what was tried is the downgrade."
     if answer.safe(Phase.DOWN):
@@ -137,10 +137,12 @@ def _symptom_rows(number: int, way: Replay) -> Iterator[str]:
         if step.record.taken.breaks or step.record.taken.harm.refused:
             for one in find_symptoms(way, index):
                 where = f"{number}, {index + 1}"
-                yield f"| {where} | {one.source} | {_cell(one.text)} | {one.delay} | {one.frequency} | `{one.command}` |"
+                cells = (where, one.source, _cell(one.text), one.delay, one.frequency, f"`{one.command}`")
+                yield f"| {' | '.join(cells)} |"
 
 
 def _cell(text: str) -> str:
+    # A bar would end the cell of the table.
     return text.replace("|", r"\|")
 
 
@@ -212,14 +214,15 @@ def _order_rows(answer: Answer, phase: Phase, orders: Sequence[OrderVerdict]) ->
         skew = ""
         if policy:
             skew = " supported |" if answer.is_supported(phase, one.order) else " not supported |"
+        breaks, harm = ", ".join(f"`{name}`" for name in broken_invariants(one)) or "-", one.worst.harm
         yield (
-            f"| {_format_order_name(one)} |{skew} {_SAFE[one.verdict]}{_format_untried(one)} | {one.worst.harm.score} | "
-            f"{harm_terms.format_harm(one.worst.harm)} | {', '.join(f'`{name}`' for name in broken_invariants(one)) or '-'} |"
+            f"| {_format_order_name(one)} |{skew} {_SAFE[one.verdict]}{_format_untried(one)} | {harm.score} | "
+            f"{harm_terms.format_harm(harm)} | {breaks} |"
         )
 
 
 def _format_untried(one: OrderVerdict) -> str:
-    """Name the components that a safe order says nothing of."""
+    """Name the components that were not tried in a safe order."""
     names = one.not_exercised if one.safe else ()
     return f"; not tried: {', '.join(SHORT.get(name, name) for name in names)}" if names else ""
 

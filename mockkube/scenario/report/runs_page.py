@@ -96,7 +96,7 @@ class _RunView:
 
     @property
     def events(self) -> list[EventSummary]:
-        """All events, each occurrence by itself."""
+        """All events, each occurrence separately."""
         return [one for _, one in read_events(self.run.story)]
 
     @property
@@ -123,7 +123,7 @@ class _RunView:
 
     @property
     def pace(self) -> "_Pace | None":
-        """How fast pods were made, if many were."""
+        """Pace at which pods were created, if there were many."""
         made = Counter(
             int(moment.at)
             for moment in self.run.story
@@ -152,15 +152,15 @@ class _Pace:
 
 @dataclass(frozen=True, slots=True)
 class _RunDescriber:
-    """Knows how components began, and says what they are told."""
+    """Descriptions of components by their settings at the start of a run."""
 
     began: Mapping[str, Began]
     gates: Sequence[str]
     versions: bool
-    """Whether versions change."""
+    """Whether any step changes a version."""
 
     def describe_start(self, component: str) -> str:
-        """Return version and gates at the start."""
+        # A component of one node or replica, as kubelet.node-1, begins with the settings of all.
         own = self.began.get(component) or self.began.get(component.partition(".")[0])
         if own is None:
             return ""
@@ -168,7 +168,6 @@ class _RunDescriber:
         return ", ".join([*([own.version] if self.versions or not gates else []), *gates])
 
     def describe_settings(self, component: str, version: str, gates: Mapping[str, bool | None]) -> str:
-        """Return what it is told; what is as by default is said so."""
         words = [f"{gate} {'as by default' if on is None else _WORDS[on]}" for gate, on in gates.items()]
         return ", ".join([*([version] if version else []), *words])
 
@@ -181,7 +180,7 @@ def _make_describer(one: RunResult) -> _RunDescriber:
 
 
 def summarize_pods(drawn: Timeline) -> str:
-    """Return how many pods there were, and how they stand at the end: the numbers add up."""
+    """Return how many pods there were and their states at the end; both numbers are equal."""
     counts = dict(drawn.counts)
     made, there = counts.pop("made", 0), counts.pop("there", 0)
     if not made and not there:

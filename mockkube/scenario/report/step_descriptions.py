@@ -1,4 +1,4 @@
-"""Steps of a run in words: what each is about."""
+"""Descriptions of the steps of a run in a line."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -6,19 +6,19 @@ from typing import Any, Final
 from mockkube.scenario.report.wording import join_words
 from mockkube.scenario.results import Outcome, RunResult, StepResult
 
+# An assertion on more fields would fill the table; the rest stands in the file.
 _SHOWN_MAX: Final = 4
 _CLAIMS: Final = {"assert": "becomes so", "error": "must not be so"}
-"""What the two verbs mean that are told from each other least."""
 
 
 def find_failed_step(run: RunResult) -> int | None:
-    """Return the place of the step that ended the run."""
+    """Return the index of the step that failed; None if none did."""
     wrong = (index for index, one in enumerate(run.steps) if one.outcome not in (Outcome.PASSED, Outcome.SKIPPED))
     return next(wrong, None)
 
 
 def describe_step(step: StepResult) -> str:
-    """Return what a step is about, in a line."""
+    """Describe a step in a line."""
     given = step.arguments
     if step.verb == "component" and isinstance(given, Mapping):
         return _describe_component(given)
@@ -46,7 +46,7 @@ def _describe_component(given: Mapping[str, Any]) -> str:
 
 
 def find_manifests(given: Any) -> Sequence[Mapping[str, Any]]:
-    """Return the manifests of a step, however they are given."""
+    """Return the manifests in the arguments of a step."""
     if isinstance(given, Mapping):
         if "kind" in given:
             return [given]

@@ -1,4 +1,4 @@
-"""An exploration in a terminal, and for programs."""
+"""Summary of an exploration: tables for a terminal, JSON for programs."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -12,12 +12,12 @@ from mockkube.scenario.report.markup import to_plain
 from mockkube.scenario.report.wording import SHORT, format_order
 
 _MARKS: Final = {Verdict.SAFE: "ok", Verdict.UNSAFE: "no", Verdict.NOT_TRIED: "?"}
+# Index of the column NOT TRIED, which is left out if every order was tried.
 _NOT_TRIED: Final = 4
-"""The column of what was not tried; left out where all was."""
 
 
 def render_table(result: Exploration) -> str:
-    """Return the whole of it for a terminal."""
+    """Return the tables of orders and the counterexamples."""
     answer = Answer(result)
     lines = [result.plan.title, ""]
     for phase in Phase:
@@ -118,7 +118,7 @@ def _align(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 
 
 def to_json(result: Exploration) -> dict[str, Any]:
-    """Return the whole of it for programs."""
+    """Return all results as JSON data."""
     return {
         "plan": result.plan.name,
         "seed": result.plan.seed,

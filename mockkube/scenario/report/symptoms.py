@@ -1,4 +1,4 @@
-"""How somebody would notice: for each step that broke something, who says what, how soon, and how to ask for it."""
+"""Symptoms of harm in a replay: where it shows, how soon, and the kubectl command that shows it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,6 +10,7 @@ from mockkube.scenario.explore.replay import Replay, ReplayedMove
 from mockkube.scenario.report.events import EventSummary, annotate_message, merge_events, read_events
 from mockkube.scenario.report.wording import count_noun, join_words
 
+# Reasons of events that a healthy rollout causes as well: they do not tell harm from normal work.
 _ROUTINE: Final = frozenset(
     {
         *("Scheduled", "Pulling", "Pulled", "Created", "Started", "Killing", "SuccessfulCreate", "SuccessfulDelete"),
@@ -17,7 +18,6 @@ _ROUTINE: Final = frozenset(
         *("NodeHasNoDiskPressure", "NodeHasSufficientPID", "NodeAllocatableEnforced", "SandboxChanged"),
     }
 )
-"""What also happens when all is well."""
 _DRAWN: Final = re.compile(r"-[a-z0-9]{5}\b")
 _WAITING: Final = "kubectl get pods -A --field-selector status.phase=Pending"
 _DISRUPTED: Final = (
@@ -29,18 +29,18 @@ _FAILED: Final = "kubectl get pods -A --field-selector status.phase=Failed"
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """One thing to look for."""
+    """One sign of harm that an operator can see."""
 
     source: str
     text: str
     delay: str
-    """How long after the step began, in virtual time."""
+    """Time since the step began, in virtual time."""
     frequency: str
     command: str
 
 
 def find_symptoms(replay: Replay, index: int) -> list[Symptom]:
-    """Return what shows in a step of a way that something is wrong."""
+    """Return the symptoms of harm in one step of a replay."""
     step = replay.steps[index]
     events = [one for _, one in read_events(replay.moments_of(index)) if one.reason not in _ROUTINE]
     found = [_describe_event(one, step) for one in merge_events(events, any_object=True)]
@@ -87,6 +87,7 @@ def _workload_symptoms(step: ReplayedMove) -> Iterator[Symptom]:
         yield Symptom(
             "daemonset-controller", what, _format_delay(removed[0].at, step), count_noun(len(removed), "pod"), command
         )
+        # The controller lowers the desired number with the pods, so that nothing seems to be missing.
         what = "`DESIRED` of the DaemonSet falls too, so it looks healthy: compare it with what it was before"
         yield Symptom(
             "status of the workloads", what, _format_delay(removed[0].at, step), "", "kubectl get daemonsets -A -w"
@@ -106,6 +107,7 @@ def _workload_symptoms(step: ReplayedMove) -> Iterator[Symptom]:
 def _silent_symptoms(step: ReplayedMove, events: Sequence[EventSummary]) -> Iterator[Symptom]:
     record = step.record
     if record.stuck and not record.taken.harm.loops and not any(one.reason == "FailedScheduling" for one in events):
+        # A scheduler that waits for its informers writes neither events nor conditions.
         what = "pods stay Pending with **no** event and no `PodScheduled` condition"
         yield Symptom("nobody", what, "with the first new pod", count_noun(len(record.stuck), "pod"), _WAITING)
 
@@ -114,6 +116,7 @@ def _hot_loop_symptoms(replay: Replay, index: int) -> Iterator[Symptom]:
     step = replay.steps[index]
     if step.record.taken.harm.loops:
         made = sum(fact.harm == "created" for fact in step.record.facts)
+        # Where a loop is cut off is arbitrary, so a measured rate is better than the number of pods.
         rate = replay.rate(index)
         often = f"{made} pods, then the step was cut off" if rate is None else rate.text()
         what = "the number of pods made (and of Failed ones, where a kubelet rejects) grows without end"

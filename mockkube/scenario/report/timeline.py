@@ -1,6 +1,6 @@
-"""What a run was like over time: a lane for each component and pod, built from all that was written.
+"""Timelines of a run: a lane for each component and pod, built from the writes to the store.
 
-A restored snapshot begins a trial of its own: what was there before it is gone, so each trial has its own picture.
+Restoring a snapshot removes everything that was there before, so it begins a new trial with a timeline of its own.
 """
 
 import re
@@ -13,6 +13,7 @@ from mockkube.cluster.trace import OPERATOR
 from mockkube.scenario.report.pod_history import USER, PodHistory, apply_merge_patch, describe_state
 from mockkube.scenario.results import Moment, WriteTold
 
+# The workers of moments in which an operator changes or restarts a component.
 _CHANGE: Final = re.compile(r"^(component|restart): (\S+)(?: (.*))?$")
 _GATE: Final = re.compile(r"'(\w+)': (True|False|None)")
 _WORD: Final = re.compile(r"(version|running|server)=(\S+)")
@@ -22,7 +23,7 @@ _PODS: Final = "core/pods"
 
 @dataclass(slots=True)
 class Span:
-    """A state that lasted: from one column to another."""
+    """A state of a lane, from one column to another."""
 
     first: int
     last: int
@@ -39,75 +40,73 @@ class Mark:
     text: str
     tone: str
     at: float | None = None
-    """When, if that is not the second of its column: a pod is gone at the end of the column in which it goes."""
+    """The second, if it differs from that of the column: a deleted pod is gone at the end of its column."""
 
 
 @dataclass(slots=True)
 class Lane:
-    """One component or pod."""
+    """One component, or one pod with all pods that had the same states."""
 
     name: str
     spans: list[Span] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
     like: int = 0
-    """How many others went through the same states and have no lane of their own."""
+    """Number of other pods with the same states, which have no lane."""
 
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """Where a step begins."""
+    """The beginning of a step."""
 
     moment: int
-    """How many moments there were before it."""
+    """Number of moments before it."""
     label: str
-    """Its number in the list beside the picture."""
+    """Number of the step in the list beside the timeline."""
     text: str
     snapshot: str = ""
-    """The name of the snapshot that it takes."""
+    """Name of the snapshot that the step takes."""
     restores: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Lanes over columns. A column is a moment at which something changed: time itself is not to scale."""
+    """Lanes over columns; a column is a moment at which something changed, so time is not to scale."""
 
     title: str
-    """Which trial it is; empty if there is one only."""
+    """Name of the trial; empty if there is only one."""
     moments: Sequence[float]
-    """The second of each column."""
+    """Second of each column."""
     components: Sequence[Lane]
     pods: Sequence[Lane]
     boundaries: Sequence[Mark]
     counts: Mapping[str, int]
-    """Pods that were made, and how they stand at the end; `there` are those of the restored snapshot."""
+    """Pods by state at the end; `made` are the created ones, `there` those of the restored snapshot."""
 
     @property
     def columns(self) -> int:
-        """How many there are."""
+        """Number of columns, at least 1."""
         return max(1, len(self.moments))
 
 
 class ComponentDescriber(Protocol):
-    """Knows the words for what components are."""
+    """Interface that describes the settings of components."""
 
     def describe_start(self, component: str) -> str:
-        """Return what a component is when the run begins; empty if that is not known."""
+        """Describe a component at the beginning of the run; empty if that is not known."""
         ...
 
     def describe_settings(self, component: str, version: str, gates: Mapping[str, bool | None]) -> str:
-        """Return what it is from now on, having been told this."""
+        """Describe a component after it was given a version and gates."""
         ...
 
 
-class DefaultDescriber:
-    """Says what was told in so many words."""
+class _DefaultDescriber:
+    """Descriptions without knowledge of a plan or scenario."""
 
     def describe_start(self, component: str) -> str:
-        """Return nothing: it is not known."""
         return ""
 
     def describe_settings(self, component: str, version: str, gates: Mapping[str, bool | None]) -> str:
-        """Return version and gates."""
         words = {True: "on", False: "off", None: "as by default"}
         return ", ".join([*([version] if version else []), *(f"{gate} {words[on]}" for gate, on in gates.items())])
 
@@ -119,7 +118,7 @@ def build_timelines(
     end: float = 0.0,
 ) -> list[Timeline]:
     """Return the timelines of a run, one for each trial."""
-    builder = _TimelineBuilder(boundaries, describer or DefaultDescriber())
+    builder = _TimelineBuilder(boundaries, describer or _DefaultDescriber())
     for index, moment in enumerate(moments):
         builder.add(index, moment)
     return builder.finish(end)
@@ -142,10 +141,11 @@ class _TimelineBuilder:
         self._at = 0.0
 
     def add(self, index: int, moment: Moment) -> None:
-        """Take in a moment; one at which nothing changed has no column."""
+        """Add a moment; it gets a column only if a component or pod changed."""
         while self._boundaries and self._boundaries[0].moment <= index:
             self._step(self._boundaries.pop(0), moment.at)
         self._at = moment.at
+        # Writes of a restore are no events of the run: they only rebuild the objects.
         if self._restoring is not None:
             self._restore(moment)
             return
@@ -175,7 +175,7 @@ class _TimelineBuilder:
         self._steps.append(Mark(self._column(at), step.text, "step"))
 
     def _restore(self, moment: Moment) -> None:
-        """Take in what the restoring writes; its end begins another picture."""
+        """Apply the writes of a restore; after the last one a new trial begins."""
         for write in moment.writes:
             if write.resource == _PODS and write.verb == "delete":
                 self._objects.pop(write.name.removeprefix("default/"), None)
@@ -190,7 +190,7 @@ class _TimelineBuilder:
             self._steps.append(Mark(self._column(moment.at), step.text, "step"))
 
     def _begin_trial(self, snapshot: str) -> None:
-        """Start another picture, with what is there now."""
+        """Start the timeline of a new trial with the restored components and pods."""
         told = self._snapshots.get(snapshot, {})
         known = {name: told.get(name) or lane.spans[0].text for name, lane in self._components.items()}
         self._moments, self._steps, self._counts = [], [], Counter()
@@ -221,17 +221,20 @@ class _TimelineBuilder:
         if write.verb == "delete":
             self._objects.pop(name, None)
             if name in self._lives:
+                # The pod is gone at the end of this column, so that its last state has a width.
                 self._lives[name].mark_deleted(column + 1, self._at, by_user=by == USER)
             return
         if write.verb == "create":
             self._counts["made"] += 1
-            if name in self._lives:  # of an earlier one of the same name
+            # StatefulSets reuse names: the earlier pod keeps a history of its own under a name with a space.
+            if name in self._lives:
                 self._lives[f"{name} "] = self._lives.pop(name)
         life = self._lives.setdefault(name, PodHistory(name))
         obj = self._objects[name] = apply_merge_patch(self._objects.get(name, {}), write.difference)
         life.enter(column, *describe_state(obj, by=by))
 
     def _close(self, at: float) -> None:
+        # The end of the run gets a column of its own, so that last states have a width.
         end = self._column(max(at, self._at)) + 1
         lanes, counts = _build_lanes(list(self._lives.values()), end)
         for lane in self._components.values():
@@ -244,7 +247,9 @@ class _TimelineBuilder:
         self._made.append(_drop_idle_columns(drawn))
 
     def finish(self, at: float) -> list[Timeline]:
-        """Close what is open; later steps changed nothing."""
+        """Close the last trial and return all timelines."""
+        # Steps after the last moment changed nothing, but their numbers stand in the list beside the
+        # timeline.
         for step in self._boundaries:
             self._step(step, self._at)
         self._close(at)
@@ -257,7 +262,7 @@ class _TimelineBuilder:
 
 
 def _build_lanes(lives: Sequence[PodHistory], end: int) -> tuple[list[Lane], Counter[str]]:
-    """Return a lane for each way to live that pods of one owner had, and how all stand at the end."""
+    """Return a lane for each signature of pods, and counts of all pods by outcome."""
     counts: Counter[str] = Counter()
     lanes: dict[tuple[str, ...], Lane] = {}
     for life in lives:
@@ -278,9 +283,10 @@ def _build_lanes(lives: Sequence[PodHistory], end: int) -> tuple[list[Lane], Cou
 
 
 def _drop_idle_columns(drawn: Timeline) -> Timeline:
-    """Return a timeline without the columns in which only pods without a lane changed."""
+    """Remove the columns in which only pods without a lane changed."""
     lanes = [*drawn.components, *drawn.pods]
     last = len(drawn.moments) - 1
+    # The first and the last column show the beginning and the end of the run.
     kept = {0, last, *(mark.column for mark in drawn.boundaries)}
     for lane in lanes:
         kept.update(span.first for span in lane.spans)

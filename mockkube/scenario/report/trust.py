@@ -1,4 +1,4 @@
-"""How far a report can be trusted: what ran, what was tried, what was not."""
+"""Limits of a report: what ran, what was tried, and what was not."""
 
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -12,25 +12,26 @@ from mockkube.scenario.report.wording import count_noun, join_words
 
 
 def tool_name() -> str:
-    """Return the name and the version of what wrote the report."""
+    """Return name and version of mockkube."""
     try:
         return f"mockkube {version('mockkube')}"
+    # A checkout that is only on the path has no package metadata.
     except PackageNotFoundError:
         return "mockkube"
 
 
 def describe_engine(kubernetes: str = str(DEFAULT)) -> str:
-    """Say what ran."""
+    """Say that a simulation ran, and of which Kubernetes version."""
     return (
-        f"**A simulated cluster, not real binaries.** {tool_name()} is a model of the Kubernetes {kubernetes} control plane "
-        "(API server, scheduler, controllers, kubelets) written in Python, and checked against recordings of the real "
-        'one. Containers do not run. Time is virtual: the clock stands still while components work, so "0 s" means '
+        f"**A simulated cluster, not real binaries.** {tool_name()} is a model of the Kubernetes {kubernetes} control "
+        "plane (API server, scheduler, controllers, kubelets) written in Python, and checked against recordings of the "
+        'real one. Containers do not run. Time is virtual: the clock stands still while components work, so "0 s" means '
         "*at once*, not how fast a real cluster is."
     )
 
 
 def list_caveats(answer: Answer) -> Iterator[str]:
-    """Yield what a reader should know before acting on an exploration."""
+    """Yield what a reader must know before acting on an exploration."""
     yield describe_engine(_versions(answer))
     yield _cluster(answer)
     yield _tried(answer)
@@ -93,7 +94,7 @@ def _counts(answer: Answer) -> str:
 
 
 def _pace(answer: Answer) -> str:
-    """Say how the pace of loops was measured."""
+    """Say how the rate of hot loops was measured."""
     if not answer.result.rates:
         return ""
     return (

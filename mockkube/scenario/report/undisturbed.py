@@ -15,9 +15,9 @@ _DONE_BY: Final = {
 
 
 def describe(words: Wording, replay: Replay, order: Order, *, others: int, back: bool) -> Iterator[str]:
-    """Say what happens to pods that just run; `others` orders were tried with disturbances alone.
+    """Describe what happens to running pods without disturbances.
 
-    `back` says whether all is well when everything changes once more.
+    `others` is the number of orders without preparation; `back` says whether another change up repairs everything.
     """
     tried = f"tried without disturbances: this order, {format_order(order)}, 1 of the {others} without preparation"
     fates = list(_describe_losses(words, replay))
@@ -35,7 +35,7 @@ def describe(words: Wording, replay: Replay, order: Order, *, others: int, back:
 
 
 def _describe_losses(words: Wording, replay: Replay) -> Iterator[str]:
-    """Yield what was done to the running pods of each workload, by whom and when, and whether there are others then."""
+    """Yield for each workload how many running pods it lost, why and when, and whether they were replaced."""
     owned = list(replay.running.values())
     grouped: dict[tuple[str, str, int], list[float]] = {}
     for index, fact in replay.lost_pods():
@@ -49,7 +49,7 @@ def _describe_losses(words: Wording, replay: Replay) -> Iterator[str]:
 
 
 def _describe_end(replay: Replay, name: str, index: int) -> str:
-    """Say whether a workload has its pods at the end."""
+    """Say whether a workload has all its pods at the end."""
     missing = replay.missing[name]
     if not missing:
         return "and others take their place"
@@ -60,7 +60,7 @@ def _describe_end(replay: Replay, name: str, index: int) -> str:
 
 
 def _explain_tables(plan: Plan) -> str:
-    """Say why the tables may count fewer evictions than that."""
+    """Say why the tables may count fewer evictions."""
     return (
         " (The tables below count with disturbances: a pod that a disturbance has deleted is not there to be evicted.)"
         if any("delete" in action for one in plan.disturbances for action in one.actions)

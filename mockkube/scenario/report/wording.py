@@ -1,4 +1,4 @@
-"""What people call the parts of a plan: enabling a gate is not an upgrade, and a state has one word."""
+"""Words for the parts of a plan: gates are enabled, versions upgraded."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,49 +19,49 @@ _FOUR: Final = 4
 
 
 def format_order(order: Order) -> str:
-    """Return an order as people read it."""
+    """Return an order in a line, with short names."""
     return " → ".join(SHORT.get(name, name) for name in order)
 
 
 def join_words(parts: Iterable[str], last: str = "and") -> str:
-    """Return parts as one enumerates them."""
+    """Join words with commas, and `last` before the last."""
     *before, end = list(parts) or [""]
     return f"{', '.join(before)} {last} {end}" if before else end
 
 
 def spell_number(count: int) -> str:
-    """Return a small number as a word."""
+    """Return a number below six as a word."""
     return _NUMBERS[count] if count < len(_NUMBERS) else str(count)
 
 
 def count_noun(count: int, noun: str) -> str:
-    """Return so many of something."""
+    """Return a count with its noun in singular or plural."""
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The words for one plan."""
+    """Words for one plan."""
 
     plan: Plan
 
     @property
     def gates(self) -> Sequence[str]:
-        """The gates that change."""
+        """Gates that change."""
         return sorted({gate for one in self.plan.changes for gate in one.after.gates})
 
     @property
     def is_upgrade(self) -> bool:
-        """Whether it is about versions alone."""
+        """True if only versions change."""
         return not self.gates
 
     @property
     def _changes_only_gates(self) -> bool:
-        """Whether it is about gates alone."""
+        """True if only gates change."""
         return not any(one.after.version for one in self.plan.changes)
 
     def verb(self, phase: Phase) -> str:
-        """Return what one does: `enable`, `downgrade`."""
+        """Return the verb of a direction: `enable`, `downgrade`."""
         ways = (
             ("upgrade", "downgrade")
             if self.is_upgrade
@@ -72,7 +72,8 @@ class Wording:
         return ways[phase is Phase.DOWN]
 
     def gerund(self, phase: Phase) -> str:
-        """Return the same as a noun: `enabling`, `downgrading`."""
+        """Return the noun of a direction: `enabling`, `downgrading`."""
+        # Only "enable" and "disable" are regular: they drop their e.
         verb = self.verb(phase)
         return {"upgrade": "upgrading", "downgrade": "downgrading", "go": "the way up", "go back": "the way back"}.get(
             verb, f"{verb[:-1]}ing"
@@ -80,7 +81,7 @@ class Wording:
 
     @property
     def subject(self) -> str:
-        """What changes: the gate, or the versions."""
+        """The gates or versions that change."""
         if self._changes_only_gates:
             return join_words(f"`{gate}`" for gate in self.gates)
         spans = dict.fromkeys(f"{one.before.version} to {one.after.version}" for one in self.plan.changes)
@@ -88,24 +89,24 @@ class Wording:
 
     @property
     def title(self) -> str:
-        """What the page is about."""
+        """Title of the page."""
         if self.is_upgrade:
             return f"Upgrade {self.subject}, and downgrade: in which order?"
         return f"{self.verb(Phase.UP).capitalize()} and {self.verb(Phase.DOWN)} {self.subject}: in which order?"
 
     def describe_state(self, change: Change, phase: Phase) -> str:
-        """Return what a component is once it has changed that way."""
+        """Describe a component after its change in a direction."""
         return self.describe_setting(change.component, change.to(phase))
 
     def describe_setting(self, component: str, setting: Setting) -> str:
-        """Return what a component is that is told this."""
+        """Describe a component with a setting."""
         caps = capabilities_of(self.plan, component, setting)
         gates = [f"{'gate' if len(self.gates) == 1 else gate} {'on' if caps.enabled(gate) else 'off'}"
                  for gate in self.gates if gate in setting.gates]  # fmt: skip
         return ", ".join([*([setting.version] if setting.version else []), *gates])
 
     def reword(self, text: str) -> str:
-        """Return what was said of a component with the words for its state."""
+        """Replace settings in a text by the words for the state."""
         for one in self.plan.changes:
             lacks = f"{one.component} runs without {one.after}"
             is_ = (
@@ -115,11 +116,12 @@ class Wording:
         return text
 
     def describe_move(self, move: Move) -> str:
-        """Return what happens in a step."""
+        """Describe a move in a line."""
         match move:
             case Changes(phase, component):
                 change = self.plan.change_of(component)
                 before = change.to(Phase.DOWN if phase is Phase.UP else Phase.UP)
+                # A gate has two states, so that the one before is clear; of a version it is not.
                 was = f" (was {self.describe_setting(component, before)})" if not self._changes_only_gates else ""
                 return f"{component}: {self.describe_state(change, phase)}{was}"
             case Happens(_, name):

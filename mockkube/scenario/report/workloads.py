@@ -1,4 +1,4 @@
-"""What a plan runs, in words: nodes, workloads, what is prepared before the way back."""
+"""Descriptions of the nodes, workloads and preparations of a plan."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ _ROLLING: Final = ("deployment", "daemonset", "statefulset")
 
 
 def format_ref(manifest: ReadOnlyObject) -> str:
-    """Return what people call an object."""
+    """Return `kind/name` of an object."""
     return f"{manifest['kind'].lower()}/{manifest['metadata']['name']}"
 
 
 def describe_nodes(plan: Plan) -> Iterator[str]:
-    """Yield a line for each node."""
+    """Yield a line for each node: labels and taints."""
     for index, node in enumerate(plan.nodes, 1):
         labels = ", ".join(f"{key}={value}" for key, value in node.labels.items())
         taints = join_words(f"`{taint_text(one)}`" for one in node.taints) if node.taints else "none"
@@ -30,7 +30,7 @@ def describe_nodes(plan: Plan) -> Iterator[str]:
 
 
 def describe_workloads(plan: Plan) -> Iterator[str]:
-    """Yield a line for each workload: how many pods, and what they ask of nodes."""
+    """Yield a line for each workload: its pods and their constraints on nodes."""
     for manifest in plan.workload:
         part = places.pod_spec(manifest)
         wishes = join_words(_constraints(part.value)) if part is not None else ""
@@ -55,7 +55,8 @@ def _constraints(spec: ReadOnlyObject) -> Iterator[str]:
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     for term in required.get("nodeSelectorTerms") or ():
-        yield f"needs a node with {join_words(f'`{_format_expression(one)}`' for one in term.get('matchExpressions') or ())}"
+        expressions = [f"`{_format_expression(one)}`" for one in term.get("matchExpressions") or ()]
+        yield f"needs a node with {join_words(expressions)}"
     for one in spec.get("topologySpreadConstraints") or ():
         policies = [f"{key}={one[key]}" for key in ("nodeTaintsPolicy", "nodeAffinityPolicy") if key in one]
         spread = f"`{one['topologyKey']}` with maxSkew {one['maxSkew']}"
@@ -63,7 +64,7 @@ def _constraints(spec: ReadOnlyObject) -> Iterator[str]:
 
 
 def format_toleration(toleration: ReadOnlyObject) -> str:
-    """Return a toleration in a line."""
+    """Return a toleration in a line, as `key operator value:effect`."""
     if expression := toleration.get("expression"):
         return str(expression)
     words = [str(toleration[key]) for key in ("key", "operator", "value") if toleration.get(key)]
@@ -71,7 +72,7 @@ def format_toleration(toleration: ReadOnlyObject) -> str:
 
 
 def explain_toleration(toleration: ReadOnlyObject) -> str:
-    """Return which taints a toleration that compares is about, in brackets; empty for others."""
+    """Return in brackets which taints a Gt, Lt or semver toleration matches; empty for other operators."""
     side = _SIDES.get(toleration.get("operator", ""), "")
     return f" (taints `{toleration.get('key', '')}` with a value {side} {toleration.get('value', '')})" if side else ""
 
@@ -82,33 +83,34 @@ def _format_expression(one: ReadOnlyObject) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What is done to the workloads before the first component changes back."""
+    """Changes to the workloads before the first component changes back."""
 
     written: WrittenOrder
     lines: Sequence[str]
-    """In words."""
+    """The changes, a line for each."""
     untouched: Sequence[str]
-    """The workloads that stay as they are."""
+    """Workloads that are not changed."""
     manifest: str
-    """As YAML, in the language of scenarios."""
+    """The changes as steps of a scenario, in YAML."""
     values: str = ""
-    """Why it is these values that are tolerated, in a sentence; empty if no values are listed."""
+    """A sentence about the values that are tolerated one by one; empty if there are none."""
 
     @property
     def rollout_commands(self) -> Sequence[str]:
-        """The commands that wait until the pods of workloads with a rollout are made anew."""
+        """Commands that wait for the rollouts which the changes start."""
         refs = dict.fromkeys(_format_patch_ref(one["patch"]) for one in self.written.prepare if "patch" in one)
         return [f"`kubectl rollout status {ref}`" for ref in refs if ref.partition("/")[0] in _ROLLING]
 
 
 def find_preparation(plan: Plan, name: str) -> Preparation | None:
-    """Return what the written order of this name prepares."""
+    """Return the preparation of the written order with this name; None if there is none."""
     written = next((one for one in plan.orders if one.name == name and one.prepare), None)
     if written is None:
         return None
     refs = [_format_patch_ref(one["patch"]) for one in written.prepare if "patch" in one]
     untouched = [format_ref(one) for one in plan.workload if format_ref(one) not in refs]
     steps = [_to_plain(one) for one in written.prepare]
+    # Workloads with the same change share a line.
     gathered: dict[str, list[str]] = {}
     for one in steps:
         what, who = _describe_action(plan, one)
@@ -118,7 +120,7 @@ def find_preparation(plan: Plan, name: str) -> Preparation | None:
 
 
 def _explain_values(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> str:
-    """Say where the values are from that are tolerated one by one."""
+    """Say where the values come from that are tolerated one by one."""
     listed_ones = [
         one
         for step in steps
@@ -136,7 +138,7 @@ def _explain_values(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _tolerations(patch: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the tolerations in a patch, wherever its template is."""
+    """Yield the tolerations in a patch, at any depth."""
     for key, value in patch.items() if isinstance(patch, Mapping) else ():
         if key == "tolerations":
             yield from value or ()
@@ -145,7 +147,7 @@ def _tolerations(patch: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _describe_action(plan: Plan, action: Mapping[str, Any]) -> tuple[str, str]:
-    """Return what a step does, and to what."""
+    """Return what a step does, and the object that it changes."""
     [(verb, arguments)] = action.items()
     if verb != "patch" or not isinstance(arguments, Mapping) or not arguments.get("ref"):
         return f"`{to_yaml(arguments).strip()}`", verb
@@ -177,6 +179,7 @@ def _format_patch_ref(patch: Mapping[str, Any]) -> str:
     return f"{kind.lower()}/{name}"
 
 
+# SafeDumper knows dict and list only, but plans hold read-only mappings and tuples.
 def _to_plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _to_plain(item) for key, item in value.items()}
@@ -184,21 +187,21 @@ def _to_plain(value: Any) -> Any:
 
 
 class _DumperWithoutAliases(yaml.SafeDumper):
-    """YAML without anchors: each piece can be read by itself."""
+    """Dumper that writes repeated values in full, so that each part can be copied alone."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
 
 
 def to_yaml(value: Any) -> str:
-    """Return plain data as YAML, without anchors."""
+    """Return data as YAML, without anchors."""
     return str(
         yaml.dump(_to_plain(value), Dumper=_DumperWithoutAliases, sort_keys=False, width=100, allow_unicode=True)
     )
 
 
 def to_yaml_line(action: Mapping[str, Any]) -> str:
-    """Return a step of the scenario language in a line."""
+    """Return a step of a scenario as YAML in a line."""
     text = yaml.dump(
         _to_plain(action), Dumper=_DumperWithoutAliases, default_flow_style=True, sort_keys=False, width=1000
     )
