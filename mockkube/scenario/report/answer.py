@@ -273,39 +273,39 @@ class Answer(Conclusions):
             if known is None:
                 continue
             verb, order = self.words.verb(Phase.DOWN), format_order(one.order)
-            told = f"{'; '.join(known.lines)}.{known.values}{self._around_preparation(known)} Then {order}."
+            text = f"{'; '.join(known.lines)}.{known.values}{self._around_preparation(known)} Then {order}."
             count = len(self.unprepared(Phase.DOWN))
             tried = f'Of the {count} orders this is the one that was tried with this preparation ("{one.prepares}")'
             if one.verdict is Verdict.NOT_TRIED:
-                yield f"**Preparing the workloads:** {told} {tried}. Nothing happened in it: safety was not tried."
+                yield f"**Preparing the workloads:** {text} {tried}. Nothing happened in it: safety was not tried."
             elif one.safe:
                 source = f" This is what {known.written.source} says." if known.written.source else ""
                 ups = len(self.unprepared(Phase.UP))
                 yield (
-                    f"**To {verb} safely, prepare the workloads first:** {told}{source} {tried}; it was safe after "
+                    f"**To {verb} safely, prepare the workloads first:** {text}{source} {tried}; it was safe after "
                     f"each of the {ups} ways up."
                 )
             else:
                 yield (
-                    f"**Preparing the workloads is not enough:** {told} {tried}. Still it brought "
+                    f"**Preparing the workloads is not enough:** {text} {tried}. Still it brought "
                     f"{join_breaks(one.worst.breaks)}."
                 )
 
     def _around_preparation(self, known: Preparation) -> str:
         """Say what to wait for and what to avoid around a preparation."""
-        told = ""
+        text = ""
         if known.rollout_commands:
-            told = f" This makes their pods anew: wait for it ({join_words(known.rollout_commands)})."
+            text = f" This makes their pods anew: wait for it ({join_words(known.rollout_commands)})."
         if self.words.gates:
-            told += f" From then on let nobody make objects that need {self.words.subject}."
+            text += f" From then on let nobody make objects that need {self.words.subject}."
         lasting = [name for name in known.untouched if self.is_refused_after_rollback(name)]
         if lasting:
             names, one = join_words(f"`{name}`" for name in lasting), len(lasting) == 1
-            told += (
+            text += (
                 f" {names} {'stays as it is: it runs' if one else 'stay as they are: they run'} on, but cannot be made "
                 "again once `kube-apiserver` has changed back."
             )
-        return told
+        return text
 
     def _refused_meanwhile(self) -> Iterator[str]:
         """Say which workloads the API server refuses during a safe direction up, which is no harm."""
@@ -331,7 +331,7 @@ class Answer(Conclusions):
         order, seconds = format_order(tuple(reversed(self.plan.components))), PATIENCE * self.plan.seconds
         bad = [one for one in self.result.pairs if one.again.breaks]
         verb = self.words.verb(Phase.UP)
-        told = (
+        text = (
             f"**To {verb} once more** after the way back, without an edit to any workload: {seconds} s of virtual time "
             f"after the last component ({PATIENCE} pauses of {self.plan.seconds} s) every workload had all its pods "
             "ready in "
@@ -341,10 +341,10 @@ class Answer(Conclusions):
             "first time."
         )
         if not bad:
-            return f"{told}all {len(self.result.pairs)} combinations.{note}"
+            return f"{text}all {len(self.result.pairs)} combinations.{note}"
         names = sorted({each.invariant for one in bad for each in one.again.breaks})
         good = len(self.result.pairs) - len(bad)
-        return f"{told}{good} of {len(self.result.pairs)} combinations; in the others broke: {', '.join(names)}.{note}"
+        return f"{text}{good} of {len(self.result.pairs)} combinations; in the others broke: {', '.join(names)}.{note}"
 
 
 def _shared_harm(orders: Sequence[OrderVerdict], always: set[str]) -> str:

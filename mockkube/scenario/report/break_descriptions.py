@@ -27,9 +27,9 @@ def broken_invariants(one: OrderVerdict) -> list[str]:
 
 def describe_breaks(breaks: Iterable[Break]) -> list[str]:
     """Return a description of each broken invariant, each once."""
-    told = list(breaks)
-    running = any(one.ran for one in told if one.invariant == invariants.TOLERATED_STAY)
-    names = dict.fromkeys(one.invariant for one in told)
+    listed = list(breaks)
+    running = any(one.ran for one in listed if one.invariant == invariants.TOLERATED_STAY)
+    names = dict.fromkeys(one.invariant for one in listed)
     return [
         _NEW if name == invariants.TOLERATED_STAY and not running else _SAID.get(name, f"`{name}` does not hold")
         for name in names

@@ -35,16 +35,16 @@ def read_events(moments: Iterable[Moment]) -> Iterator[tuple[int, EventSummary]]
         for write in moment.writes:
             if write.resource not in _PLACES or write.verb == "delete" or not isinstance(write.difference, dict):
                 continue
-            told, before = known.get(write.name, (None, 0))
-            if told is None or write.verb == "create":
-                told, before = _read_event(moment.at, write.difference), 0
-            if told is None:
+            summary, before = known.get(write.name, (None, 0))
+            if summary is None or write.verb == "create":
+                summary, before = _read_event(moment.at, write.difference), 0
+            if summary is None:
                 continue
             # An update that does not raise the count must not count the event again.
             count = max(_count_occurrences(write.difference), before + (write.verb == "create"))
-            known[write.name] = told, count
+            known[write.name] = summary, count
             if count > before:
-                yield index, replace(told, first=moment.at, last=moment.at, times=count - before)
+                yield index, replace(summary, first=moment.at, last=moment.at, times=count - before)
 
 
 def _count_occurrences(event: dict[str, Any]) -> int:

@@ -105,8 +105,8 @@ def _answer_failures(answer: Answer, ways: Sequence[Replay]) -> Iterator[str]:
     yield ""
     question = "###### How can a rollout or rollback fail? Can it impact already running workloads?"
     places = replay_summary.number_invariants(ways)
-    told = [_format_replay(answer, number, way, places) for number, way in enumerate(ways, 1)]
-    yield from _section(question, told or ["No invariant broke in any order."])
+    lines = [_format_replay(answer, number, way, places) for number, way in enumerate(ways, 1)]
+    yield from _section(question, lines or ["No invariant broke in any order."])
 
 
 def _format_replay(answer: Answer, number: int, way: Replay, places: Mapping[str, int]) -> str:

@@ -173,9 +173,11 @@ class _RunDescriber:
 
 
 def _make_describer(one: RunResult) -> _RunDescriber:
-    told = [step.arguments for step in one.steps if step.verb == "component" and isinstance(step.arguments, Mapping)]
-    gates = sorted({gate for each in told for gate in each.get("featureGates") or ()})
-    versions = any(each.get("version") for each in told)
+    settings = [
+        step.arguments for step in one.steps if step.verb == "component" and isinstance(step.arguments, Mapping)
+    ]
+    gates = sorted({gate for each in settings for gate in each.get("featureGates") or ()})
+    versions = any(each.get("version") for each in settings)
     return _RunDescriber({began.component: began for began in one.began}, gates, versions)
 
 

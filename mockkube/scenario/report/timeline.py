@@ -191,8 +191,8 @@ class _TimelineBuilder:
 
     def _begin_trial(self, snapshot: str) -> None:
         """Start the timeline of a new trial with the restored components and pods."""
-        told = self._snapshots.get(snapshot, {})
-        known = {name: told.get(name) or lane.spans[0].text for name, lane in self._components.items()}
+        settings = self._snapshots.get(snapshot, {})
+        known = {name: settings.get(name) or lane.spans[0].text for name, lane in self._components.items()}
         self._moments, self._steps, self._counts = [], [], Counter()
         self._components = {name: Lane(name, [Span(0, 0, text, "idle")]) for name, text in known.items()}
         self._lives = {name: PodHistory(name, from_snapshot=True) for name in self._objects}

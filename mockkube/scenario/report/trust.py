@@ -25,8 +25,8 @@ def describe_engine(kubernetes: str = str(DEFAULT)) -> str:
     return (
         f"**A simulated cluster, not real binaries.** {tool_name()} is a model of the Kubernetes {kubernetes} control "
         "plane (API server, scheduler, controllers, kubelets) written in Python, and checked against recordings of the "
-        'real one. Containers do not run. Time is virtual: the clock stands still while components work, so "0 s" means '
-        "*at once*, not how fast a real cluster is."
+        'real one. Containers do not run. Time is virtual: the clock stands still while components work, so "0 s" '
+        "means *at once*, not how fast a real cluster is."
     )
 
 
@@ -43,8 +43,11 @@ def list_caveats(answer: Answer) -> Iterator[str]:
 
 def _versions(answer: Answer) -> str:
     plan = answer.plan
-    told = {str(plan.version), *(one.to(phase).version or str(plan.version) for one in plan.changes for phase in Phase)}
-    return join_words(sorted(told, key=Version.parse))
+    versions = {
+        str(plan.version),
+        *(one.to(phase).version or str(plan.version) for one in plan.changes for phase in Phase),
+    }
+    return join_words(sorted(versions, key=Version.parse))
 
 
 def _cluster(answer: Answer) -> str:
@@ -107,12 +110,12 @@ def _pace(answer: Answer) -> str:
 
 def _sharing(answer: Answer) -> str:
     result = answer.result
-    told = (
+    text = (
         f"**Not played {result.walks} times from the start:** ways that come to the same state of the cluster "
         "share what "
         f"follows ({result.states} states, {result.steps} different steps, {result.played} played). "
     )
-    return f"{told}{_played_again(answer)}{_checked(answer)}"
+    return f"{text}{_played_again(answer)}{_checked(answer)}"
 
 
 def _played_again(answer: Answer) -> str:

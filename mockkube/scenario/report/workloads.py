@@ -132,9 +132,9 @@ def _explain_values(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> str:
     wanted = dict.fromkeys(str(one["value"]) for one in listed_ones)
     had = {str(taint.get("value", "")) for node in plan.nodes for taint in node.taints}
     now, later = [value for value in wanted if value in had], [value for value in wanted if value not in had]
-    told = f"{join_words(now)}, which nodes have" if now else ""
-    told += f"{', and ' if now else ''}{join_words(later)}, which a disturbance sets" if later else ""
-    return f" Write one `Equal` for *every* value that your nodes have or may get: here {told}."
+    text = f"{join_words(now)}, which nodes have" if now else ""
+    text += f"{', and ' if now else ''}{join_words(later)}, which a disturbance sets" if later else ""
+    return f" Write one `Equal` for *every* value that your nodes have or may get: here {text}."
 
 
 def _tolerations(patch: Any) -> Iterator[Mapping[str, Any]]:
