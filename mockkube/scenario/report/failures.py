@@ -43,6 +43,7 @@ def find_objects(run: RunResult, step: StepResult) -> Iterator[AskedObject]:
     stored = _stored(run)
     for asked in step_descriptions.find_manifests(step.arguments):
         kind, name = asked["kind"], (asked.get("metadata") or {}).get("name", "")
+        # An assertion without a name may match any object of its kind; the first one is shown.
         obj = next((one for one in stored.values() if one.get("kind") == kind and _has_name(one, name)), None)
         if obj is not None:
             pod = _unscheduled(obj, stored) if kind == "Pod" else None

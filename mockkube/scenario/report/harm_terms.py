@@ -39,6 +39,7 @@ def list_weights() -> Sequence[tuple[str, str, str]]:
 
 def format_harm(harm: Harm) -> str:
     """Return the counts of harm in a line."""
+    # The key is `loops`, but alone the word would not say which loops.
     words = [f"{count} {'hot loop' + 's' * (count > 1) if name == 'loops' else name}"
              for name, count in harm.counts().items()]  # fmt: skip
     return ", ".join(words) or "none"

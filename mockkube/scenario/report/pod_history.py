@@ -86,6 +86,7 @@ def describe_state(pod: dict[str, Any], *, by: str = "") -> tuple[str, str, str]
         return f"evicted{at}: {disrupted.get('reason', '')}".rstrip(": "), "bad", "evicted"
     if (pod.get("metadata") or {}).get("deletionTimestamp"):
         return f"being deleted{f' by {by}' if by else ''}{at}", "going", "being deleted"
+    # Of a pod with a node, Pending means that its kubelet has not started it yet.
     if phase == "Pending" and not node:
         scheduled = conditions.get("PodScheduled", {})
         text = "Pending: unschedulable" if scheduled.get("reason") == "Unschedulable" else "Pending"

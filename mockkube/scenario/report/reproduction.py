@@ -21,6 +21,7 @@ def list_commands(answer: Answer) -> Iterator[str]:
         f" since {len(refuted)} written order{'s' * (len(refuted) > 1)} said to be safe "
         f"{'are' if len(refuted) > 1 else 'is'} not"
     )
+    # The exit status depends on written claims only: an unsafe order that no document calls safe is no failure.
     status = f"1,{because}" if refuted else "0: every written order said to be safe is"
     yield f"`mockkube explore {plan.name}.yaml{seed} --report report.html` writes this page. Exit status: {status}."
     yield f"`mockkube explore {plan.name}.yaml{seed} -o md` writes the answers to a Production Readiness Review."

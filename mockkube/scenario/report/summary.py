@@ -11,6 +11,7 @@ from mockkube.scenario.report.harm_terms import format_harm
 from mockkube.scenario.report.markup import to_plain
 from mockkube.scenario.report.wording import SHORT, format_order
 
+# Plain ASCII, so that columns align in every terminal.
 _MARKS: Final = {Verdict.SAFE: "ok", Verdict.UNSAFE: "no", Verdict.NOT_TRIED: "?"}
 # Index of the column NOT TRIED, which is left out if every order was tried.
 _NOT_TRIED: Final = 4

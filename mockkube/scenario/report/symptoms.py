@@ -20,6 +20,7 @@ _ROUTINE: Final = frozenset(
 )
 _DRAWN: Final = re.compile(r"-[a-z0-9]{5}\b")
 _WAITING: Final = "kubectl get pods -A --field-selector status.phase=Pending"
+# Evicted pods are deleted soon after the condition is set, so only a watch shows it.
 _DISRUPTED: Final = (
     "kubectl get pods -A -w -o custom-columns='POD:.metadata.name,"
     'DISRUPTED:.status.conditions[?(@.type=="DisruptionTarget")].reason\''

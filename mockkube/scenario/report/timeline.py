@@ -212,7 +212,9 @@ class _TimelineBuilder:
         shown = self._describer.describe_settings(name, words.get("version", ""), gates)
         if "running" in words:
             shown = "runs" if words["running"] == "True" else "does not run"
+        # A moment may carry neither version nor gates: the text of the step is shown then.
         shown = shown or text or "as asked"
+        # A component that is back at its first state gets the colour of the start.
         same = bool(lane.spans) and lane.spans[0].text == shown
         lane.spans.append(Span(column, column, shown, "idle" if same else "told"))
 
@@ -253,6 +255,7 @@ class _TimelineBuilder:
         for step in self._boundaries:
             self._step(step, self._at)
         self._close(at)
+        # Only a run with several trials needs names for them.
         if len(self._made) > 1 and not self._made[0].title:
             first = self._made[0]
             named = Timeline("from the start", first.moments, first.components, first.pods,

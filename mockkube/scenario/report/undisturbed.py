@@ -53,6 +53,7 @@ def _describe_end(replay: Replay, name: str, index: int) -> str:
     missing = replay.missing[name]
     if not missing:
         return "and others take their place"
+    # Events of a refused creation name the pod, which begins with the name of its workload.
     short = name.rpartition("/")[2].removesuffix("*")
     later = (fact for step in replay.steps[index:] for fact in step.record.facts if fact.harm == "refused")
     refused = any(fact.object.partition("/")[2].startswith(short) for fact in later)

@@ -108,6 +108,7 @@ class Wording:
     def reword(self, text: str) -> str:
         """Replace settings in a text by the words for the state."""
         for one in self.plan.changes:
+            # The text comes from the exploration, which knows settings but not the words for them.
             lacks = f"{one.component} runs without {one.after}"
             is_ = (
                 f"is at {one.before.version}" if self.is_upgrade else f"has the {self.describe_state(one, Phase.DOWN)}"

@@ -130,6 +130,7 @@ def _explain_values(plan: Plan, steps: Sequence[Mapping[str, Any]]) -> str:
     if not listed_ones:
         return ""
     wanted = dict.fromkeys(str(one["value"]) for one in listed_ones)
+    # Values that no node has now can only come from a disturbance.
     had = {str(taint.get("value", "")) for node in plan.nodes for taint in node.taints}
     now, later = [value for value in wanted if value in had], [value for value in wanted if value not in had]
     text = f"{join_words(now)}, which nodes have" if now else ""
